@@ -12,7 +12,7 @@ const ROOTS = `${SRC}/(server|backups|member|egress|fly|doctor|doctor/[a-z-]+|un
  * differ before long.
  */
 const SHARED = [
-  "^packages/lib/src/(absence|base64|ipv4|quantities|semaphore|words)\\.ts$",
+  "^packages/lib/src/(absence|base64|given|ipv4|quantities|semaphore|words)\\.ts$",
   "^packages/domain/src/(naming|fields|cron|schedule|limits|guest-paths|check-times|egress|response-headers|tcp-handlers|preview|worker)\\.ts$",
 ];
 /** The descriptions of a configuration's fields, from which forms are made. */

@@ -1,6 +1,6 @@
 /** What the API needs from the rest of the platform. */
 import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
-import type { AppRestoreService, BackupService, BackupTargetService } from "@hibernaut/backup";
+import type { AppRestores, BackupService, BackupTargetService } from "@hibernaut/backup";
 import type { CertificateService } from "@hibernaut/certs";
 import type { ClusterAdmin, ClusterHosts, PeerClient, SharedRecords, View, Write } from "@hibernaut/cluster";
 import type { RequestPlaces } from "@hibernaut/connections";
@@ -89,7 +89,7 @@ export interface ApiDeps
   volumes: VolumeService;
   backups: BackupService;
   backupTargets: BackupTargetService;
-  appRestores: AppRestoreService;
+  appRestores: Pick<AppRestores, "restore" | "drill">;
   certificates: CertificateService;
   registries: RegistryLogins;
   usage: Usage;

@@ -116,8 +116,7 @@ test("the last events are those of all hosts, by time", async () => {
     const at = new Date(Date.now() + index).toISOString();
     host.world.store.outbox.add({ type: "machine.checked", at, app: "shop", machine: null, data: { name } });
   }
-  const events: StreamEntry[] = [];
-  for await (const one of clientOf(c).readEvents({ tail: 3 })) events.push(one);
+  const events = await Array.fromAsync(clientOf(c).readEvents({ tail: 3 }));
   expect(events.map((one) => ("data" in one ? one.data["name"] : one))).toEqual(["r", "s", "t"]);
 });
 
@@ -168,8 +167,7 @@ test("a token hears of its apps alone, and of the machine that it names on which
   expect(new Set(stream.heard.map((one) => ("app_name" in one ? one.app_name : undefined)))).toEqual(new Set(["mine"]));
 
   await cluster.claim(c, "shop", "f".repeat(14), "there");
-  const found: StreamEntry[] = [];
-  for await (const one of clientOf(a).readEvents({ app: "shop", machine: "there", tail: 1 })) found.push(one);
+  const found = await Array.fromAsync(clientOf(a).readEvents({ app: "shop", machine: "there", tail: 1 }));
   expect(found).toMatchObject([{ machine_id: "f".repeat(14) }]);
 });
 

@@ -43,8 +43,7 @@ test("a machine falls asleep and wakes, and the receiver hears of it, signed", a
   ]);
   for (const { body, headers } of accepted) new Webhook(secret).verify(body, headers);
   // The same as in the stream.
-  const told = [];
-  for await (const event of client.readEvents({ app: "shop", type: "machine", since: 0 })) told.push(event);
+  const told = await Array.fromAsync(client.readEvents({ app: "shop", type: "machine", since: 0 }));
   expect(accepted.map(({ data }) => data)).toEqual(
     told.map((event) => {
       if (!("sequence" in event)) return event;
@@ -86,8 +85,7 @@ test("every route answers as the document says, and the secret is shown once", a
   expect(rotated.body.secret).not.toBe(secret);
   expect((await call("DELETE", path)).body).toEqual({ ok: true });
   expect((await call("GET", path)).status).toBe(404);
-  const types = [];
-  for await (const event of client.readEvents({ type: "webhook", since: 0 })) types.push(event.type);
+  const types = await Array.fromAsync(client.readEvents({ type: "webhook", since: 0 }), ({ type }) => type);
   const end = ["changed", "disabled", "disabled", "enabled", "changed", "removed"];
   expect(types.map((type) => type.replace("webhook.", ""))).toEqual(
     expect.arrayContaining(["created", ...new Set(end)]),
@@ -225,8 +223,7 @@ test("what a URL has besides its host is in no event, no log and no metric, and 
   const [{ headers }] = (await receiver.took(1)) as [Received];
   expect(headers["authorization"]).toBe(`Basic ${Buffer.from("user:pass-word").toString("base64")}`);
   await client.updateWebhook(id, { enabled: false });
-  const events = [];
-  for await (const event of client.readEvents({ since: 0 })) events.push(event);
+  const events = await Array.fromAsync(client.readEvents({ since: 0 }));
   const folder = join(server.world.folder, "audit");
   const audit = readdirSync(folder)
     .map((file) => readFileSync(join(folder, file), "utf8"))

@@ -6,14 +6,12 @@ import { type BackupParts, Content } from "./content.ts";
 import type { BackupService, BackupView } from "./contract.ts";
 import type { Piece } from "./piece.ts";
 import { Stage } from "./stage.ts";
+import type { Log } from "./targets/work.ts";
 
 interface BackupsOptions extends BackupParts {
   /** Throws when nothing may be copied now. By default, it may. */
   refuse?(): void;
-  log: {
-    info(fields: Record<string, unknown>, message: string): void;
-    warn(fields: Record<string, unknown>, message: string): void;
-  };
+  log: Log;
 }
 
 /** What is done with the pieces of a backup. */

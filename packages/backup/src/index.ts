@@ -1,6 +1,5 @@
 /** What other packages may use. */
 export { type AppHome, AppRestores } from "./apps/app-restores.ts";
-export type { AppRestoreService } from "./apps/contract.ts";
 export type { Drill, LastRestore } from "./apps/results.ts";
 export { Backups } from "./backups.ts";
 export type { BackupService, BackupView } from "./contract.ts";

@@ -38,7 +38,7 @@ export interface Piece {
   /** Ids of volumes whose disks or snapshots are in it. */
   volumes: readonly string[];
   /**
-   * Set if the files are those of the data directory themselves. It is aborted once they may have changed, also by whoever finds
+   * Set if the files are those of the data directory themselves. It is aborted once they may have changed, also by anyone who finds
    * that they have: the piece then counts for nothing, and comes again, with copies.
    */
   lent?: AbortController;

@@ -2,6 +2,7 @@
 import { accessSync, existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import { given } from "@hibernaut/lib/given";
 import { findAppFile } from "./appfile/find.ts";
 import { CliError, UsageError } from "./failure.ts";
 
@@ -83,7 +84,7 @@ function tlsFiles(environment: Environment, saved: Saved = {}, file = ""): TlsFi
     cert: named("HIBERNAUT_API_CLIENT_CERT", cert, "api_client_cert", own.api_client_cert),
     key: named("HIBERNAUT_API_CLIENT_KEY", key, "api_client_key", own.api_client_key),
   };
-  return Object.fromEntries(Object.entries(files).filter(([, one]) => one !== undefined));
+  return given(files);
 }
 
 /** The nonce of the lease that whatever this command changes is changed under. Undefined without one. */

@@ -2,6 +2,7 @@
 import type { MachineConfig, MountConfig, ServiceConfig } from "@hibernaut/client";
 import { MACHINE_FIELDS, SERVICE_FIELDS } from "@hibernaut/domain/fields";
 import { TCP_HANDLERS, type TcpHandler } from "@hibernaut/domain/tcp-handlers";
+import { given } from "@hibernaut/lib/given";
 import type { Option, OptionValues } from "./command.ts";
 import { UsageError } from "./failure.ts";
 import { type FieldOptions, fieldOptions, givenFields, withFieldOptions } from "./field-options.ts";
@@ -67,7 +68,6 @@ export function withOptions(config: MachineConfig, options: ConfigOptions): Mach
   const before = withFieldOptions(config, MACHINE_FIELDS, options);
   return {
     ...withSchedule(before, options),
-    ...(image !== undefined && { image }),
     ...merged("env", before.env, pairs("--env", env)),
     ...merged("restart", before.restart, { policy: restart === "never" ? "no" : restart }),
     ...merged("checks", before.checks, {
@@ -75,19 +75,13 @@ export function withOptions(config: MachineConfig, options: ConfigOptions): Mach
     }),
     ...merged("metadata", before.metadata, pairs("--metadata", metadata)),
     ...(volume !== undefined && { mounts: volume.map(mountOf) }),
-    ...(services !== undefined && { services }),
-    ...(files !== undefined && { files }),
+    ...given({ image, services, files }),
   };
 }
 
 /** `off` removes the schedule with its time zone. */
 function withSchedule(config: MachineConfig, { schedule, scheduleTimezone }: ConfigOptions): MachineConfig {
-  if (schedule !== "off")
-    return {
-      ...config,
-      ...(schedule !== undefined && { schedule }),
-      ...(scheduleTimezone !== undefined && { schedule_timezone: scheduleTimezone }),
-    };
+  if (schedule !== "off") return { ...config, ...given({ schedule, schedule_timezone: scheduleTimezone }) };
   if (scheduleTimezone !== undefined)
     throw new UsageError("--schedule off removes the schedule. Leave out --schedule-timezone.");
   const { schedule: _when, schedule_timezone: _zone, ...unscheduled } = config;
@@ -116,8 +110,8 @@ export function changesConfig(options: ConfigOptions): boolean {
 
 /** Empty when nothing changes, so that an absent part stays absent. */
 function merged(key: keyof MachineConfig, before: object | undefined, changes: object): Record<string, unknown> {
-  const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
-  return Object.keys(given).length === 0 ? {} : { [key]: { ...before, ...given } };
+  const made = given(changes);
+  return Object.keys(made).length === 0 ? {} : { [key]: { ...before, ...made } };
 }
 
 function withServiceOptions(before: ServiceConfig[] | undefined, options: ConfigOptions): ServiceConfig[] | undefined {
@@ -130,8 +124,8 @@ function withServiceOptions(before: ServiceConfig[] | undefined, options: Config
     const asTcp = tcp !== undefined && { protocol: "tcp" as const, ports: [{ port: tcp, ...handlers }] };
     return [{ ...changed(first), internal_port: port, ...asTcp }, ...others];
   }
-  const [given] = givenFields(SERVICE_FIELDS, options);
-  if (given !== undefined && !before?.length) throw new UsageError(`${given} needs a port. Add --port.`);
+  const [option] = givenFields(SERVICE_FIELDS, options);
+  if (option !== undefined && !before?.length) throw new UsageError(`${option} needs a port. Add --port.`);
   return before?.map(changed);
 }
 

@@ -8,19 +8,15 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { longOr } from "../../platform/test/helpers/long.ts";
 import { ask } from "../../platform/test/helpers/proxied.ts";
-import { NOTHING_LEFT, Place } from "../../platform/test/helpers/served.ts";
+import { Place } from "../../platform/test/helpers/served.ts";
 import { SMALL_APP } from "../../platform/test/helpers/small-app/image.ts";
 import { type Run, runCli } from "./real-cli.ts";
 
-let place: Place;
+const place = Place.forTests();
 let folder: string;
 beforeAll(async () => {
-  place = await Place.open();
   folder = join(place.dataDir, "project");
   await mkdir(folder);
-});
-afterAll(async () => {
-  expect(await place.close()).toEqual(NOTHING_LEFT);
 });
 
 async function destroyAll(): Promise<void> {

@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { ask, wakeOf } from "../../platform/test/helpers/proxied.ts";
-import { NOTHING_LEFT, Place, WARM } from "../../platform/test/helpers/served.ts";
-import { openTempFolder, type TempFolder } from "../../platform/test/helpers/temp.ts";
+import { Place, WARM } from "../../platform/test/helpers/served.ts";
+import { useTempFolder } from "../../platform/test/helpers/temp.ts";
 import { Project } from "./build/project.ts";
 import { runCli } from "./real-cli.ts";
 
@@ -16,18 +16,14 @@ createServer((_, response) => {
 }).listen(process.env.PORT);
 `;
 
-let place: Place;
-let temp: TempFolder;
+const place = Place.forTests(WARM);
+const temp = useTempFolder("built");
 let project: Project;
 beforeAll(async () => {
-  temp = await openTempFolder("built");
   project = new Project(temp.path, "six");
-  place = await Place.open(WARM);
 });
 afterAll(async () => {
   vi.unstubAllEnvs();
-  expect(await place.close()).toEqual(NOTHING_LEFT);
-  await temp.dispose();
 });
 
 interface Answer {

@@ -6,11 +6,11 @@ import { promisify } from "node:util";
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
 import { findTool, TEST_TOOLS, toolEnvironment } from "../../../scripts/lib/test-tools.mjs";
+import { useTempFolder } from "../../platform/test/helpers/temp.ts";
 import { NOUNS } from "../src/commands.ts";
 import { complete } from "../src/completion/complete.ts";
 import { SCRIPTS, SHELLS } from "../src/completion/scripts.ts";
 import { useCli } from "./helpers.ts";
-import { useTempFolder } from "./temp-folder.ts";
 
 /** Types a line and Tab into an interactive zsh, and prints what became of the line. */
 const ASK_ZSH = `

@@ -2,8 +2,8 @@
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { useTempFolder } from "../../platform/test/helpers/temp.ts";
 import { freshCli, type TestCli, useCli } from "./helpers.ts";
-import { useTempFolder } from "./temp-folder.ts";
 
 const temp = useTempFolder("compose");
 const file = () => join(temp.path, "compose.yaml");

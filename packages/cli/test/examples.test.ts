@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { HibernautClient } from "@hibernaut/client";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { Receiver } from "../../events/test/webhooks/receiver.ts";
+import { useTempFolder } from "../../platform/test/helpers/temp.ts";
 import type { Command, Noun } from "../src/command.ts";
 import { NOUNS } from "../src/commands.ts";
 import { complete } from "../src/completion/complete.ts";
 import { Context, type GlobalOptions } from "../src/context.ts";
 import { buildProgram } from "../src/program.ts";
 import { useCli } from "./helpers.ts";
-import { useTempFolder } from "./temp-folder.ts";
 
 interface Listed {
   path: string[];

@@ -1,7 +1,7 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { tempFolder } from "../../platform/test/helpers/temp.ts";
 import { lookAt } from "../src/appfile/folder.ts";
 import { launchText, nextSteps } from "../src/appfile/launch-text.ts";
 import { machineConfigs } from "../src/appfile/machine-configs.ts";
@@ -12,12 +12,11 @@ import { Context } from "../src/context.ts";
 
 let folder: string;
 
-beforeEach(() => {
-  folder = join(mkdtempSync(join(tmpdir(), "hibernaut-cli-")), "My Shop");
+beforeEach(async () => {
+  folder = join(await tempFolder("cli"), "My Shop");
   mkdirSync(folder);
 });
 afterEach(() => {
-  rmSync(join(folder, ".."), { recursive: true, force: true });
   vi.restoreAllMocks();
 });
 

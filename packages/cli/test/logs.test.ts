@@ -28,9 +28,7 @@ const logged = (line: RegExp) =>
 /** The last lines of all machines. */
 async function entries(): Promise<LogEntry[]> {
   const { signal } = new AbortController();
-  const all: LogEntry[] = [];
-  for await (const block of cli.server.platform.logs.read("shop", { limit: 1000, signal })) all.push(...block);
-  return all;
+  return (await Array.fromAsync(cli.server.platform.logs.read("shop", { limit: 1000, signal }))).flat();
 }
 
 test("lines have time, machine, stream and text, without colours in a pipe", async () => {

@@ -16,8 +16,7 @@ test("are in the order of their times", async () => {
     { service: "db", entries: of(line(2, "b"), line(3, "c")) },
     { service: "quiet", entries: of() },
   ];
-  const lines: string[] = [];
-  for await (const { service, text } of sorted(sources)) lines.push(`${service} ${text}`);
+  const lines = await Array.fromAsync(sorted(sources), ({ service, text }) => `${service} ${text}`);
   expect(lines).toEqual(["web a", "db b", "db c", "web d"]);
 });
 

@@ -28,6 +28,13 @@ export function runCli(
   });
 }
 
+/** Runs `hibernaut` with these words and `--json`. Returns what it printed; throws its error when that is nothing. */
+export async function jsonCli(place: Place, args: string[], more: Record<string, string> = {}) {
+  const { out, err } = await runCli(place, [...args, "--json"], { more });
+  if (out === "") throw new Error(err);
+  return JSON.parse(out);
+}
+
 /** Starts `hibernaut` with these words. The caller ends it. */
 export function spawnCli(place: Place, args: string[]): ChildProcess {
   return spawn(process.execPath, [CLI, ...args], { env: environment(place), stdio: ["ignore", "pipe", "pipe"] });

@@ -7,11 +7,11 @@ import { execFile } from "node:child_process";
 import { readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { masked, parseTape, record, TAPE, tourOf } from "../../../scripts/lib/tape.mjs";
 import { longOr } from "../../platform/test/helpers/long.ts";
 import { askUntilAnswered, COUNTER_IMAGE } from "../../platform/test/helpers/qemu-world.ts";
-import { NOTHING_LEFT, Place, WARM } from "../../platform/test/helpers/served.ts";
+import { Place, WARM } from "../../platform/test/helpers/served.ts";
 import { SMALL_APP } from "../../platform/test/helpers/small-app/image.ts";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
 import { environment, runCli } from "./real-cli.ts";
@@ -20,13 +20,7 @@ const ROOT = join(import.meta.dirname, "../../..");
 /** It ends in a second cold start of Node, and another test here updates a machine that starts faster. */
 const LAST_PART = /^hibernaut machine update /;
 
-let place: Place;
-beforeAll(async () => {
-  place = await Place.open(WARM);
-});
-afterAll(async () => {
-  expect(await place.close()).toEqual(NOTHING_LEFT);
-});
+const place = Place.forTests(WARM);
 
 const hib = (words: string) => runCli(place, words.split(" "));
 

@@ -91,12 +91,6 @@ test("every route has a method", async () => {
   await client.revokeToken(tokenId);
 });
 
-async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const item of items) all.push(item);
-  return all;
-}
-
 test("logs come line by line, complete, and can be followed", async () => {
   await client.createApp("shop");
   const made = ["one", "two"].map((name) => client.createMachine("shop", { name, config: { image: "x" } }));
@@ -105,7 +99,7 @@ test("logs come line by line, complete, and can be followed", async () => {
   const line = (count: number) => `${count} ${"ä€😀".repeat(100)}`;
   for (let count = 0; count < 300; count += 1) server.world.host.guest(ids[count % 2] ?? "")?.print(line(count));
   for (const id of ids) await server.print(id, "that was all");
-  const all = await collect(client.readLogs("shop", { limit: 1000, stream: "stdout" }));
+  const all = await Array.fromAsync(client.readLogs("shop", { limit: 1000, stream: "stdout" }));
   expect(all).toHaveLength(302);
   for (const [first, id] of ids.entries())
     expect(all.filter(({ machine }) => machine === id).map(({ text }) => text)).toEqual([
@@ -114,8 +108,8 @@ test("logs come line by line, complete, and can be followed", async () => {
     ]);
   const times = all.map(({ at }) => at);
   expect(times).toEqual(times.toSorted());
-  expect(await collect(client.readLogs("shop", { machine: ids[0] }))).toHaveLength(100);
-  expect(await collect(client.readLogs("shop", { machine: ids, since: "1h", stream: "stderr" }))).toEqual([]);
+  expect(await Array.fromAsync(client.readLogs("shop", { machine: ids[0] }))).toHaveLength(100);
+  expect(await Array.fromAsync(client.readLogs("shop", { machine: ids, since: "1h", stream: "stderr" }))).toEqual([]);
   await expect(client.readLogs("shop", { machine: "nope" }).next()).rejects.toMatchObject({ code: "not_found" });
 
   const leave = new AbortController();

@@ -29,9 +29,7 @@ test("requests become smaller for a proxy that takes little at a time", async ()
   const sizes: number[] = [];
   const narrow: typeof fetch = async (url, init = {}) => {
     if (init.method !== "PATCH") return fetch(url, init);
-    const chunks: Uint8Array[] = [];
-    for await (const chunk of init.body as ReadableStream<Uint8Array>) chunks.push(chunk);
-    const body = Buffer.concat(chunks);
+    const body = Buffer.concat(await Array.fromAsync(init.body as ReadableStream<Uint8Array>));
     if (body.length > limit) return new Response("<html>413 Request Entity Too Large</html>", { status: 413 });
     sizes.push(body.length);
     return fetch(url, { ...init, body });
@@ -91,11 +89,7 @@ test("pieces are the source's bytes, in order, and restart where they are told t
     for (let at = offset; at < bytes.length; at += 100_003) yield bytes.subarray(at, at + 100_003);
   }
   await using pieces = new Pieces((offset) => open(offset));
-  const take = async (offset: number) => {
-    const chunks: Uint8Array[] = [];
-    for await (const chunk of pieces.next(offset, () => {})) chunks.push(chunk);
-    return Buffer.concat(chunks);
-  };
+  const take = async (offset: number) => Buffer.concat(await Array.fromAsync(pieces.next(offset, () => {})));
   const first = await take(0);
   expect(first.equals(bytes.subarray(0, MB))).toBe(true);
   pieces.succeeded();

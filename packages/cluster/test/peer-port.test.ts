@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { text as read } from "node:stream/consumers";
 import { type ConnectionOptions, connect, createServer, type TLSSocket } from "node:tls";
 import { makeKey, renewalOf } from "@hibernaut/lib/certificates";
 import { expect, it, onTestFinished, vi } from "vitest";
@@ -35,12 +36,6 @@ async function hear({ host, port, tls }: { host: string; port: number; tls: Conn
   const socket = connect({ host, port, ...tls });
   onTestFinished(() => void socket.destroy());
   return read(socket);
-}
-
-async function read(socket: TLSSocket): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of socket) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks).toString();
 }
 
 const toPeer = (from: OpenedCluster, host: string) => from.peers.target(host, "peer");

@@ -2,8 +2,8 @@
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it, onTestFinished, vi } from "vitest";
-import { openTempFolder, type TempFolder } from "../../platform/test/helpers/temp.ts";
+import { expect, it, onTestFinished, vi } from "vitest";
+import { useTempFolder } from "../../platform/test/helpers/temp.ts";
 import { hashOf, newJoinSecret, readJoinToken, writeJoinToken } from "../src/join-token.ts";
 import { KEYS } from "../src/keys.ts";
 import { LocalDirectory } from "../src/local/directory.ts";
@@ -17,14 +17,10 @@ const SECRET = Buffer.alloc(32, 7);
 /** More than the conformance tests need. */
 const HISTORY = 40;
 
-let folder: TempFolder;
+const folder = useTempFolder("signed");
 const unsigned = () => new LocalDirectory(join(folder.path, "directory.db"), { history: HISTORY });
 const open = (onForged?: (key: string) => void) =>
   new SignedDirectory({ directory: unsigned(), seal: new RecordSeal(SECRET, "c1"), onForged });
-beforeAll(async () => {
-  folder = await openTempFolder("signed");
-});
-afterAll(() => folder.dispose());
 
 describeDirectory("in an SQLite file, with signed records", () => ({
   open,

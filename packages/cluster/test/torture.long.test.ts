@@ -12,7 +12,7 @@ import { Lab } from "../../../scripts/lab/lab.mjs";
 import { longOr } from "../../../scripts/lib/long.mjs";
 import { PATIENT } from "../../platform/test/helpers/patient.ts";
 import { COUNTER_IMAGE } from "../../platform/test/helpers/qemu-world.ts";
-import { openTempFolder } from "../../platform/test/helpers/temp.ts";
+import { useTempFolder } from "../../platform/test/helpers/temp.ts";
 import { Api } from "./torture/api.ts";
 import { Clients } from "./torture/clients.ts";
 import { documentedErrors } from "./torture/documented.ts";
@@ -36,13 +36,12 @@ const PAUSE_MS = [20, 4000] as const;
 /** By then, all hosts have found each other again after the last fault. */
 const RECOVER_MS = 300_000;
 
-let folder: Awaited<ReturnType<typeof openTempFolder>>;
+const folder = useTempFolder("cluster");
 let lab: Lab;
 let api: Api;
 const say = (line: string) => void process.stderr.write(`cluster torture: ${line}\n`);
 
 beforeAll(async () => {
-  folder = await openTempFolder("cluster");
   lab = new Lab({
     directory: folder.path,
     names: NAMES,
@@ -58,7 +57,6 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(async () => {
   await lab?.close();
-  await folder?.[Symbol.asyncDispose]();
 });
 
 /** Makes an app with one machine, and returns the machine's ID. */

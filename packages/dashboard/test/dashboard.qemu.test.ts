@@ -3,7 +3,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { openBrowser } from "../../platform/test/helpers/browser.ts";
 import { PATIENT } from "../../platform/test/helpers/patient.ts";
-import { NOTHING_LEFT, Place } from "../../platform/test/helpers/served.ts";
+import { Place } from "../../platform/test/helpers/served.ts";
 import { SMALL_APP } from "../../platform/test/helpers/small-app/image.ts";
 import { machine } from "./a-machine.ts";
 import { openRelay } from "./relay.ts";
@@ -14,15 +14,13 @@ const START_LIMIT_MS = 240_000;
 /** Longer than it takes to notice a connection that was cut without a word. */
 const NOTICE_LIMIT_MS = 30_000;
 
-let place: Place;
+const place = Place.forTests(PATIENT);
 let browser: Browser;
 beforeAll(async () => {
   browser = await openBrowser();
-  place = await Place.open(PATIENT);
 });
 afterAll(async () => {
   await browser.close();
-  expect(await place.close()).toEqual(NOTHING_LEFT);
 });
 
 const tile = (page: Page, id: string) => page.locator(`.tile[data-machine="${id}"]`);

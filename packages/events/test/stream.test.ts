@@ -199,8 +199,7 @@ test.each<[string, StreamStart]>([
   const { signal } = new AbortController();
   setImmediate(turn);
   const read = stream.read({ types: ["app.created"] }, start, { follow: false, signal });
-  const found: unknown[] = [];
-  for await (const block of read) found.push(...block.filter((one) => "event" in one));
+  const found = (await Array.fromAsync(read)).flat().filter((one) => "event" in one);
   reading = false;
   stream.close();
   expect(found).toHaveLength(1);

@@ -2,19 +2,15 @@ import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { promisify } from "node:util";
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { longOr } from "../../platform/test/helpers/long.ts";
-import { openTempFolder, type TempFolder } from "../../platform/test/helpers/temp.ts";
+import { useTempFolder } from "../../platform/test/helpers/temp.ts";
 import { encodeFrame, FrameReader, FrameType, MAX_PAYLOAD } from "../src/frame.ts";
 import { agentParts, compile } from "./compile.ts";
 
 const run = promisify(execFile);
 
-let folder: TempFolder;
-beforeAll(async () => {
-  folder = await openTempFolder("agent");
-});
-afterAll(() => folder.dispose());
+const folder = useTempFolder("agent");
 
 /** How many rounds the fuzz with random frames does. */
 const FUZZ_ROUNDS = longOr("200000", "10000");

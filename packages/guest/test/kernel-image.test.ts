@@ -4,22 +4,17 @@
  * @module-tag again
  */
 import { execFile } from "node:child_process";
-import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdtemp, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { useTempFolder } from "../../platform/test/helpers/temp.ts";
 import { hasPvhEntry, kernelVersion, payloadOf } from "../kernel-image.mjs";
 
 const BUILD = join(import.meta.dirname, "../build.mjs");
 const VERSION = "6.1.0-test";
-let folder: string;
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "hibernaut-kernel-"));
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
+const folder = useTempFolder("kernel");
 
 /** An ELF file with one note of Xen, as the kernel's build writes it. */
 function elf(noteType: number): Buffer {
@@ -58,7 +53,7 @@ function bzImage(payload: Buffer): Buffer {
 }
 
 async function build(kernel: Buffer): Promise<{ out: string; image?: string }> {
-  const work = await mkdtemp(join(folder, "build-"));
+  const work = await mkdtemp(join(folder.path, "build-"));
   const file = join(work, "kernel");
   await writeFile(file, kernel);
   await promisify(execFile)(process.execPath, [BUILD, "--kernel", file, "--out", join(work, "out")]);

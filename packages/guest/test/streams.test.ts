@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { Duplex, type Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import fc from "fast-check";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { openTempFolder, type TempFolder } from "../../platform/test/helpers/temp.ts";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { useTempFolder } from "../../platform/test/helpers/temp.ts";
 import { GuestAgent } from "../src/agent.ts";
 import type { GuestCommand } from "../src/command.ts";
 import { STREAM_WINDOW } from "../src/credit.ts";
@@ -21,13 +21,11 @@ const PARTS =
   "streams flow command connection outbox frame config spawn hooks user system listening task running processes sockets copy tar connect fs paths entries replace watch";
 const asRoot = process.getuid?.() === 0;
 
-let folder: TempFolder;
+const folder = useTempFolder("streams");
 let program: string;
 beforeAll(async () => {
-  folder = await openTempFolder("streams");
   program = await compile(folder.path, "streams_peer", ["test/streams_peer.c", ...agentParts(PARTS)]);
 }, 60_000);
-afterAll(() => folder.dispose());
 
 const soon = () => AbortSignal.timeout(10_000);
 const over = new WeakMap<ChildProcess, Promise<unknown>>();

@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { createServer as createSilence } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { openTempFolder, type TempFolder } from "../../platform/test/helpers/temp.ts";
+import { useTempFolder } from "../../platform/test/helpers/temp.ts";
 import type { ImageStore, RegistryLogins } from "../src/contract.ts";
 import { openImages } from "../src/open.ts";
 import { openBadLine } from "./bad-line.ts";
@@ -16,14 +16,13 @@ import { LOGIN, type RealRegistry, startRegistry } from "./real-registry.ts";
 let folder: string;
 let closed: RealRegistry;
 let open: RealRegistry;
-let temporary: TempFolder;
+const temporary = useTempFolder("images");
 let dataDir: string;
 let images: ImageStore;
 let logins: RegistryLogins;
 let tests = 0;
 
 beforeAll(async () => {
-  temporary = await openTempFolder("images");
   folder = temporary.path;
   closed = await startRegistry(folder, { login: true });
   open = await startRegistry(folder);
@@ -31,7 +30,6 @@ beforeAll(async () => {
 }, 30_000);
 afterAll(async () => {
   await Promise.all([closed?.stop(), open?.stop()]);
-  await temporary?.dispose();
 });
 beforeEach(async () => {
   dataDir = join(folder, `data-${++tests}`);

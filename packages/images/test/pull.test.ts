@@ -5,7 +5,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { openTempFolder, type TempFolder } from "../../platform/test/helpers/temp.ts";
+import { useTempFolder } from "../../platform/test/helpers/temp.ts";
 import type { ImageProgress } from "../src/contract.ts";
 import { openImageStore } from "../src/open.ts";
 import { type BadLine, type Mischief, openBadLine } from "./bad-line.ts";
@@ -17,12 +17,11 @@ const IMPATIENT = { replyMs: 2000, stallMs: 300, stallBytes: 1, firstDelayMs: 10
 
 let folder: string;
 let registry: RealRegistry;
-let temporary: TempFolder;
+const temporary = useTempFolder("images");
 let dataDir: string;
 let tests = 0;
 
 beforeAll(async () => {
-  temporary = await openTempFolder("images");
   folder = temporary.path;
   registry = await startRegistry(folder);
   const layout = await makeLayout(folder, "big");
@@ -31,7 +30,6 @@ beforeAll(async () => {
 }, 30_000);
 afterAll(async () => {
   await registry?.stop();
-  await temporary?.dispose();
 });
 beforeEach(() => {
   dataDir = join(folder, `data-${++tests}`);

@@ -1,7 +1,7 @@
 // Against Debian's docker-registry.
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openTempFolder, type TempFolder } from "../../platform/test/helpers/temp.ts";
+import { useTempFolder } from "../../platform/test/helpers/temp.ts";
 import type { ImageStore } from "../src/contract.ts";
 import { openImageStore } from "../src/open.ts";
 import { makeLayout, readRootfs } from "./fixtures.ts";
@@ -12,10 +12,9 @@ let host: string;
 let registry: RealRegistry;
 let push: RealRegistry["push"];
 let store: ImageStore;
-let temporary: TempFolder;
+const temporary = useTempFolder("images");
 
 beforeAll(async () => {
-  temporary = await openTempFolder("images");
   folder = temporary.path;
   registry = await startRegistry(folder);
   ({ host, push } = registry);
@@ -24,7 +23,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await registry?.stop();
-  await temporary?.dispose();
 });
 
 /** The digest that the registry itself reports. */

@@ -1,7 +1,7 @@
 /** A large upload over loopback: how fast it is, and that the platform's memory does not grow with the image. */
 import { readFile } from "node:fs/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { NOTHING_LEFT, Place } from "../../platform/test/helpers/served.ts";
+import { expect, test } from "vitest";
+import { Place } from "../../platform/test/helpers/served.ts";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
 import { addLayer, makeLayout } from "./fixtures.ts";
 import { layoutSource } from "./uploading.ts";
@@ -11,13 +11,7 @@ const SIZES_MB = [200, 600];
 /** Buffers of connections and files that the garbage collector has not freed yet. */
 const GROWTH_MB = 128;
 
-let place: Place;
-beforeAll(async () => {
-  place = await Place.open();
-});
-afterAll(async () => {
-  expect(await place.close()).toEqual(NOTHING_LEFT);
-});
+const place = Place.forTests();
 
 /** The largest resident size of the platform's process so far. */
 async function peakMb(): Promise<number> {

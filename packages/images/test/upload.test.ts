@@ -5,16 +5,16 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import type { ImageSource, UploadProgress } from "@hibernaut/client";
 import fc from "fast-check";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { longOr } from "../../platform/test/helpers/long.ts";
-import { openTempFolder, type TempFolder, tempFolder } from "../../platform/test/helpers/temp.ts";
+import { tempFolder, useTempFolder } from "../../platform/test/helpers/temp.ts";
 import { addLayer, leftovers, makeLayout, readRootfs, skopeo } from "./fixtures.ts";
 import { badLine, blobSize, layoutSource, startUploadPlatform, type UploadPlatform } from "./uploading.ts";
 
 const KB = 1024;
 const LAYER_BYTES = 600 * KB;
 
-let made: TempFolder;
+const made = useTempFolder("images");
 /** An image of two layers, its next version, which has one more, and one for another processor. */
 let first: string;
 let second: string;
@@ -23,7 +23,6 @@ let folder: string;
 let platform: UploadPlatform;
 
 beforeAll(async () => {
-  made = await openTempFolder("images");
   first = await makeLayout(made.path, "first", { content: "shop" });
   await addLayer(made.path, first, "big", LAYER_BYTES);
   second = join(made.path, "second");
@@ -31,7 +30,6 @@ beforeAll(async () => {
   await addLayer(made.path, second, "more", LAYER_BYTES);
   foreign = await makeLayout(made.path, "foreign", { architecture: "arm64" });
 });
-afterAll(() => made.dispose());
 
 const dataDir = () => join(folder, "data");
 beforeEach(async () => {

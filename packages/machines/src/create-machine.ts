@@ -10,6 +10,7 @@ import { isValidName, NAME_RULE } from "@hibernaut/domain/naming";
 import { never } from "@hibernaut/lib/async";
 import { copySparseUntilAborted } from "@hibernaut/lib/disk-files";
 import { flush } from "@hibernaut/lib/durable";
+import { given } from "@hibernaut/lib/given";
 import { messageOf } from "@hibernaut/lib/text";
 import type { Store } from "@hibernaut/store";
 import type { HeldMounts } from "@hibernaut/volumes";
@@ -100,9 +101,7 @@ export async function createMachine(
     bundleVersion: bundles.current.version,
     address: freeAddress(deps),
     createdAt,
-    ...(releaseCommand !== undefined && { releaseCommand }),
-    ...(temporary !== undefined && { temporary }),
-    ...(cordoned !== undefined && { cordoned }),
+    ...given({ releaseCommand, temporary, cordoned }),
     ...(lease !== undefined && { lease: leaseFrom(lease, createdAt) }),
   });
   const record = { ...made, ...(restored && beginning(restored)) };

@@ -1,5 +1,4 @@
-import { chownSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chownSync, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { qemuVersion } from "@hibernaut/hypervisor/qemu/accelerator";
 import { readSettings } from "@hibernaut/settings";
@@ -12,15 +11,15 @@ import { checkNode } from "../src/doctor/hypervisor.ts";
 import { diagnose } from "../src/doctor.ts";
 import { newWorld, runningMachine, startPlatform, type World } from "./helpers/fake-world.ts";
 import { NOBODY, runAsNobody } from "./helpers/nobody.ts";
+import { tempFolder } from "./helpers/temp.ts";
 
 let folder: string;
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "hibernaut-doctor-test-"));
+beforeEach(async () => {
+  folder = await tempFolder("doctor-test");
 });
 afterEach(() => {
   vi.unstubAllEnvs();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 async function diagnoses(environment: Record<string, string>): Promise<Map<string, Diagnosis>> {

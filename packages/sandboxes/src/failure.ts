@@ -27,6 +27,14 @@ export class Refusal extends Error {
   }
 }
 
+/** Returns what a `catch` is given that takes a {@link Refusal} with this status for nothing, and throws all else again. */
+export function ifRefused(status: number): (error: unknown) => undefined {
+  return (error) => {
+    if (!(error instanceof Refusal && error.status === status)) throw error;
+    return undefined;
+  };
+}
+
 /** Returns what the client is told about an error. Any other than ours is a fault of the platform. */
 export function failureOf(error: unknown): Failure {
   if (error instanceof Refusal) return { code: error.status, message: error.message };

@@ -162,8 +162,7 @@ async function rewritten(bytes: Buffer, mode?: number, chunk = 700) {
     bytes.subarray(at * chunk, (at + 1) * chunk),
   );
   const opened = await openArchive(Readable.from(chunks));
-  const out: Buffer[] = [];
-  for await (const part of opened.rewritten({ nameOf: (path) => below(sourceOf("in"), path), mode })) out.push(part);
+  const out = await Array.fromAsync(opened.rewritten({ nameOf: (path) => below(sourceOf("in"), path), mode }));
   const read = new Bytes(Readable.from(out));
   const found: unknown[] = [];
   for (let next = await nextEntry(read); next !== undefined; next = await nextEntry(read)) {

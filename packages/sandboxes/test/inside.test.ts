@@ -5,7 +5,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { Fields } from "../src/inside/entry.ts";
 import { keptAlive } from "../src/inside/keepalive.ts";
 import { metadataOf } from "../src/inside/metadata.ts";
-import { EventType, FileType } from "../src/inside/protocol/files_pb.js";
+import { EventType, FileType } from "../src/inside/protocol/files_pb.ts";
 import { WatchReader } from "../src/inside/watch-reader.ts";
 
 const ENTRY = [
@@ -22,12 +22,6 @@ const ENTRY = [
   "value",
 ];
 const bytes = (...fields: string[]) => Buffer.from(fields.map((field) => `${field}\0`).join(""));
-
-async function collect<T>(source: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const each of source) all.push(each);
-  return all;
-}
 
 test("an entry says what ls says, whatever is in its name", () => {
   const entry = new Fields(bytes(...ENTRY)).entry();
@@ -62,7 +56,7 @@ test("events arrive whole, however their bytes are cut", async () => {
       output.end();
       const reader = new WatchReader(output);
       expect(await reader.start()).toBe(true);
-      const events = await collect(reader.events());
+      const events = await Array.fromAsync(reader.events());
       expect(events.map(({ event: { type, name } }) => [type, name])).toEqual([
         [EventType.CREATE, "a"],
         [EventType.WRITE, "b/c"],
@@ -83,8 +77,8 @@ test("a silent stream shows signs of life, and loses nothing for it", async () =
     yield "two";
   };
   const both = Promise.all([
-    collect(keptAlive(source(), "1", () => "sign")),
-    collect(keptAlive(source(), null, () => "sign")),
+    Array.fromAsync(keptAlive(source(), "1", () => "sign")),
+    Array.fromAsync(keptAlive(source(), null, () => "sign")),
   ]);
   await vi.advanceTimersByTimeAsync(12_000);
   // Not every second, as this client wants it: there is a limit.

@@ -4,6 +4,7 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import { wantedOf } from "@hibernaut/domain/mounts";
 import { isVolumeId, volumeNameRefusal } from "@hibernaut/domain/naming";
 import type { Mount, VolumeRecord, VolumeSnapshotRecord } from "@hibernaut/domain/volume";
+import { given } from "@hibernaut/lib/given";
 import { newSchedule } from "./schedule.ts";
 
 export const DEFAULT_SIZE_GB = 1;
@@ -101,9 +102,7 @@ export function resolved(mount: Mount, { id, name }: Pick<VolumeRecord, "id" | "
     volume: id,
     name,
     path,
-    ...(size_gb !== undefined && { size_gb }),
-    ...(snapshot_retention !== undefined && { snapshot_retention }),
-    ...(scheduled_snapshots !== undefined && { scheduled_snapshots }),
+    ...given({ size_gb, snapshot_retention, scheduled_snapshots }),
   };
 }
 

@@ -1,5 +1,6 @@
 /** Sends a client's request on to another host, and the reply back, as they come. */
 import type { IncomingMessage } from "node:http";
+import { buffer } from "node:stream/consumers";
 import type { PeerClient } from "@hibernaut/cluster";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -68,9 +69,7 @@ async function keptBody({ raw }: FastifyRequest): Promise<Buffer | undefined> {
   if (raw.headers["transfer-encoding"] !== undefined) return undefined;
   if (length === undefined || length === "0") return Buffer.alloc(0);
   if (Number(length) > MAX_KEPT_BYTES) return undefined;
-  const parts: Buffer[] = [];
-  for await (const part of raw as AsyncIterable<Buffer>) parts.push(part);
-  return Buffer.concat(parts);
+  return buffer(raw);
 }
 
 /** What the host said if the machine is not there any more. */

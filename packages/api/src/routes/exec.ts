@@ -2,6 +2,7 @@
 import type { Readable } from "node:stream";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { GuestError } from "@hibernaut/guest";
+import { given } from "@hibernaut/lib/given";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { routesOf } from "../route.ts";
@@ -36,9 +37,7 @@ export function execRoute(app: Api, { commands }: Pick<ApiDeps, "commands">): vo
         args,
         input: stdin !== "",
         timeoutMs: timeout * 1000,
-        ...(env !== undefined && { env }),
-        ...(user !== undefined && { user }),
-        ...(workdir !== undefined && { workdir }),
+        ...given({ env, user, workdir }),
       });
       clientGone(reply).addEventListener("abort", () => command.kill());
       try {

@@ -1,6 +1,7 @@
 /** Machines that are born from the memory of another one: forks, and templates. */
 import { HibernautError } from "@hibernaut/domain/errors";
 import { DEFAULT_TEMPLATE_TIMEOUT_S } from "@hibernaut/domain/limits";
+import { given } from "@hibernaut/lib/given";
 import type { Births } from "@hibernaut/machines";
 import type { Static } from "typebox";
 import { clientGone } from "../client-gone.ts";
@@ -152,8 +153,6 @@ function birthsOf(body: Static<typeof ForkBody>): Births & { skipLaunch: boolean
   const { count = 1, skip_launch: skipLaunch = false, skip_service_registration: cordoned, name, env } = body;
   return {
     ...{ count, skipLaunch },
-    ...(name !== undefined && { name }),
-    ...(env !== undefined && { env }),
-    ...(cordoned !== undefined && { cordoned }),
+    ...given({ name, env, cordoned }),
   };
 }

@@ -1,6 +1,7 @@
 /** `/v1/apps/{app_name}/machines`: everything except actions and waiting. */
 import type { MachineConfig } from "@hibernaut/domain/config";
 import { HibernautError } from "@hibernaut/domain/errors";
+import { given } from "@hibernaut/lib/given";
 import { newLease } from "@hibernaut/machines";
 import { within } from "../access.ts";
 import { clientGone } from "../client-gone.ts";
@@ -89,9 +90,7 @@ export function machineRoutes(
       const leased = ttl === undefined ? undefined : newLease({ ttl, owner: ownerOf(request) });
       const chosen = {
         ...(leased !== undefined && { lease: leased.terms }),
-        ...(name !== undefined && { name }),
-        ...(skipLaunch !== undefined && { skipLaunch }),
-        ...(cordoned !== undefined && { cordoned }),
+        ...given({ name, skipLaunch, cordoned }),
       };
       if ((config === undefined) === (template === undefined) || (env !== undefined && template === undefined))
         throw new HibernautError("invalid_argument", CONFIG_OR_TEMPLATE, { field: "config" });

@@ -17,9 +17,8 @@ import { appsOf, type Manifest } from "../targets/manifest.ts";
 import { saidOf } from "../targets/outcomes.ts";
 import type { Repository } from "../targets/repository.ts";
 import type { BackupTargets } from "../targets/targets.ts";
-import type { TargetWork } from "../targets/work.ts";
+import type { Log, TargetWork } from "../targets/work.ts";
 import { chooseForApp, nextToDrill } from "./choose.ts";
-import type { AppRestoreService } from "./contract.ts";
 import { tryMachines } from "./drill.ts";
 import { type FetchedApp, fetchApp } from "./fetch.ts";
 import { bringImages } from "./images.ts";
@@ -52,7 +51,7 @@ interface AppRestoresOptions {
   secrets: Pick<Secrets, "environment">;
   openStore(file: string): Pick<Store, "apps" | "machines" | "volumes" | "secrets" | "close">;
   openSecrets(parts: { store: Store["secrets"]; keyFile: string }): Pick<Secrets, "list" | "environment">;
-  log: { warn(fields: Record<string, unknown>, message: string): void };
+  log: Pick<Log, "warn">;
 }
 
 /** Where it comes from. */
@@ -76,7 +75,8 @@ interface Brought {
   fetched: FetchedApp;
 }
 
-export class AppRestores implements AppRestoreService {
+/** Restores single apps, and tries whether that would work. Calls reject with a HibernautError. */
+export class AppRestores {
   readonly #options: AppRestoresOptions;
   readonly #folder: string;
   #recovered: Promise<void> = Promise.resolve();
@@ -93,6 +93,10 @@ export class AppRestores implements AppRestoreService {
     return recovering;
   }
 
+  /**
+   * Begins to restore an app. Rejects with `already_exists` when it would get in the way of one that is there, with
+   * `invalid_argument` for a name that no app can have, and as the beginning of a backup does.
+   */
   async restore(target: string, wanted: WantedApp & Choice): Promise<TargetView> {
     const { apps } = this.#options.resources;
     const useNow = () => useOf(wanted, (app) => apps.has(app));
@@ -122,6 +126,7 @@ export class AppRestores implements AppRestoreService {
     });
   }
 
+  /** Begins a drill of an app: by default, of the one whose last drill is the longest ago. */
   drill(target: string, { app: wanted, ...choice }: { app?: string | undefined } & Choice): Promise<TargetView> {
     return this.#options.targets.use(target, "drilling", async (work) => {
       let apps: readonly string[] = [];
@@ -158,8 +163,7 @@ export class AppRestores implements AppRestoreService {
   }
 
   async #choose({ repository, platform, signal }: From, choice: Choice): Promise<Manifest> {
-    const snapshots = await repository.snapshots(signal);
-    return chooseForApp({ snapshots, manifests: await repository.manifests(snapshots, signal), platform }, choice);
+    return chooseForApp({ ...(await repository.all(signal)), platform }, choice);
   }
 
   /** Fetches an app and makes it. When that fails, what was made of an app of its own is left to {@link #removeAll}. */

@@ -10,7 +10,7 @@ import { countOf, type DrillCount, type DrilledMachine, drillCount, isTried } fr
 const HEALTHY_MS = 10 * 60_000;
 
 /** What drills need of machines. */
-export type DrillPorts = Pick<Resources, "machines" | "commands">;
+type DrillPorts = Pick<Resources, "machines" | "commands">;
 
 /** What is tried. */
 interface Drilled {

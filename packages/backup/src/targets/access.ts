@@ -33,7 +33,7 @@ const PROGRESS_FPS = "0.02";
 const SSH_ALIVE_S = 30;
 
 /** An access that can be used until it is disposed of. */
-export interface OpenAccess extends AsyncDisposable {
+interface OpenAccess extends AsyncDisposable {
   access: ResticAccess;
 }
 

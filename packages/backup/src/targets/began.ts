@@ -11,7 +11,7 @@ import { replaceFile } from "@hibernaut/lib/durable";
 export const BEGAN_FILE = "running.json";
 
 /** A backup that began. */
-export interface Began {
+interface Began {
   target: string;
   /** RFC 3339. */
   at: string;

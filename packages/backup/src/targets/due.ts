@@ -4,7 +4,7 @@ import { nextRun } from "@hibernaut/machines";
 /** A backup that failed is tried again after this time, in milliseconds: the target may be back, and the next day is far. */
 export const RETRY_MS = 60 * 60_000;
 /** A backup that is this late, in milliseconds, is overdue, however rare the schedule makes backups. */
-export const LATE_MS = 24 * 60 * 60_000;
+const LATE_MS = 24 * 60 * 60_000;
 /** A clock that was set back by more than this, in milliseconds, makes stored times not to be believed. */
 const LARGEST_STEP_BACK_MS = 24 * 60 * 60_000;
 

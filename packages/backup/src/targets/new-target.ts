@@ -1,4 +1,5 @@
 /** Adds targets: what they may be, and whether they can be reached. */
+import { given } from "@hibernaut/lib/given";
 import { requireCredentials, type TargetSecrets } from "./access.ts";
 import type { NewTarget } from "./contract.ts";
 import { requireElsewhere } from "./elsewhere.ts";
@@ -53,8 +54,6 @@ export async function addTarget(
 
 function credentialsOf({ accessKey, secretKey, sshKey }: NewTarget): Omit<TargetSecrets, "key"> {
   return {
-    ...(accessKey !== undefined && { accessKey }),
-    ...(secretKey !== undefined && { secretKey }),
-    ...(sshKey !== undefined && { sshKey }),
+    ...given({ accessKey, secretKey, sshKey }),
   };
 }

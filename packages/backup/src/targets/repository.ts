@@ -30,7 +30,7 @@ interface Stored {
 }
 
 /** What became of it. */
-export interface StoredFile {
+interface StoredFile {
   /** The beginning of the snapshot's id: restic tells no more of it. */
   snapshot: string;
   bytes: number;
@@ -109,6 +109,12 @@ export class Repository {
       }
     }
     return found;
+  }
+
+  /** Lists the snapshots, and reads all manifests among them. */
+  async all(signal: AbortSignal): Promise<{ snapshots: Snapshot[]; manifests: FoundManifest[] }> {
+    const snapshots = await this.snapshots(signal);
+    return { snapshots, manifests: await this.manifests(snapshots, signal) };
   }
 
   /** Keeps a manifest that was just stored and read back, so that it need not be read once more. */

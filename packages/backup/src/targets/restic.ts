@@ -39,7 +39,7 @@ export interface ResticAccess {
 }
 
 /** One run of restic. */
-export interface ResticCall {
+interface ResticCall {
   args: readonly string[];
   /** What is being done, for errors, as in "The backup could not be stored". */
   what: string;

@@ -3,7 +3,6 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import { openAccess, type ResticPlace, type TargetSecrets } from "./access.ts";
 import { type Choice, type Chosen, chooseSet, reasonsOf } from "./choose.ts";
 import type { SetView } from "./contract.ts";
-import type { FoundManifest, Snapshot } from "./garbage.ts";
 import { parseLocation } from "./location.ts";
 import { appsOf, type Manifest, sizeOf } from "./manifest.ts";
 import { compared, Repository } from "./repository.ts";
@@ -40,13 +39,13 @@ export class Source implements AsyncDisposable {
 
   /** Lists the sets, newest first. None counts as its own: no platform asks. */
   async sets(signal: AbortSignal): Promise<SetView[]> {
-    const { snapshots, manifests } = await this.#read(signal);
+    const { snapshots, manifests } = await this.#repository.all(signal);
     return setsOf(snapshots, manifests, "");
   }
 
   /** Returns the set to restore and the newer ones that cannot be restored. Rejects like {@link chooseSet}. */
   async choose(choice: Choice, signal: AbortSignal): Promise<Chosen> {
-    const { snapshots, manifests } = await this.#read(signal);
+    const { snapshots, manifests } = await this.#repository.all(signal);
     return chooseSet(snapshots, manifests, choice);
   }
 
@@ -63,10 +62,5 @@ export class Source implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#dispose();
-  }
-
-  async #read(signal: AbortSignal): Promise<{ snapshots: Snapshot[]; manifests: FoundManifest[] }> {
-    const snapshots = await this.#repository.snapshots(signal);
-    return { snapshots, manifests: await this.#repository.manifests(snapshots, signal) };
   }
 }

@@ -2,6 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "@hibernaut/lib/text";
 import type { BackupTargets } from "./targets.ts";
+import type { Log } from "./work.ts";
 
 /** Between two looks at what is due, in milliseconds. The first look waits as long: a start has better things to do. */
 const LOOK_MS = 30_000;
@@ -11,10 +12,7 @@ interface SchedulerOptions {
   /** Begins a drill from a target. */
   drill(target: string): Promise<unknown>;
   lookMs?: number;
-  log: {
-    info(fields: Record<string, unknown>, message: string): void;
-    warn(fields: Record<string, unknown>, message: string): void;
-  };
+  log: Log;
 }
 
 /** Looks until it is ended by the function that is returned. */

@@ -1,5 +1,6 @@
 /** Writes one set to a repository: pieces first, then it is verified, and the manifest makes it count. */
 import { HibernautError } from "@hibernaut/domain/errors";
+import { given } from "@hibernaut/lib/given";
 import { FilesChanged, tarOf } from "../archive.ts";
 import { neverChanges, type Piece } from "../piece.ts";
 import type { Snapshot } from "./garbage.ts";
@@ -82,9 +83,7 @@ export class SetWriter {
     this.added += added;
     const entry: StoredPiece = {
       ...{ kind, name, volumes: [...volumes] },
-      ...(app !== undefined && { app }),
-      ...(machine !== undefined && { machine }),
-      ...(content !== undefined && { content }),
+      ...given({ app, machine, content }),
       ...stored,
     };
     this.#pieces.push(entry);

@@ -113,8 +113,8 @@ export class BackupTargets implements BackupTargetService {
   async #list(target: TargetRecord, signal: AbortSignal): Promise<SetView[]> {
     const { platform } = await this.#file.read();
     return this.#repositories.open(target, signal, async (repository) => {
-      const snapshots = await repository.snapshots(signal);
-      return setsOf(snapshots, await repository.manifests(snapshots, signal), platform);
+      const { snapshots, manifests } = await repository.all(signal);
+      return setsOf(snapshots, manifests, platform);
     });
   }
 

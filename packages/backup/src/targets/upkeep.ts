@@ -59,8 +59,7 @@ export async function deleteOld(
 export async function checkSets(repository: Repository, readData: boolean, signal: AbortSignal): Promise<void> {
   await repository.removeStaleLocks(signal);
   await repository.check(readData ? "all" : 0, signal);
-  const snapshots = await repository.snapshots(signal);
-  const manifests = await repository.manifests(snapshots, signal);
+  const { snapshots, manifests } = await repository.all(signal);
   const bad = setsOf(snapshots, manifests, "").find(({ state }) => state === "unreadable");
   if (bad === undefined) return;
   const message = `The set ${bad.set} cannot be restored: ${bad.reason ?? ""}. Use another one, and back up again.`;

@@ -127,10 +127,9 @@ export async function restore(
   await using source = await Source.open(url, secrets, place, patient());
   const { manifest } = await source.choose(choice, patient());
   for await (const content of source.pieces(manifest, patient())) {
-    const chunks: Buffer[] = [];
-    for await (const chunk of content) chunks.push(chunk);
+    const archive = Buffer.concat(await Array.fromAsync(content));
     const done = run("tar", ["-C", data, "-xSf", "-"], { encoding: "buffer" });
-    done.child.stdin?.end(Buffer.concat(chunks));
+    done.child.stdin?.end(archive);
     await done;
   }
   return data;

@@ -3,8 +3,8 @@
  * which everything comes back.
  */
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
-import { openTempFolder } from "../../../platform/test/helpers/temp.ts";
+import { afterEach, beforeAll, expect, test, vi } from "vitest";
+import { useTempFolder } from "../../../platform/test/helpers/temp.ts";
 import { PieceSums } from "../../src/targets/piece-sums.ts";
 import { Repository } from "../../src/targets/repository.ts";
 import { TargetFile } from "../../src/targets/target-file.ts";
@@ -22,11 +22,10 @@ const STEPS = [
 
 /** A platform that has made one backup, two days ago: its data directory, its repository as it was then, and the key. */
 let past: { data: string; pristine: string; url: string; key: string };
-let folder: Awaited<ReturnType<typeof openTempFolder>>;
+const folder = useTempFolder("past");
 let home: Home | undefined;
 
 beforeAll(async () => {
-  folder = await openTempFolder("past");
   const first = await Home.open({ now: () => new Date(Date.now() - TWO_DAYS_MS) });
   first.platform.apps.create("shop");
   const target = await first.add({ url: join(folder.path, "target"), keep: "1d" });
@@ -43,7 +42,6 @@ afterEach(async () => {
   await home?.close();
   home = undefined;
 });
-afterAll(() => folder.dispose());
 
 async function begin(): Promise<Home> {
   await run("rm", ["-rf", past.url]);

@@ -3,8 +3,8 @@ import { existsSync } from "node:fs";
 import { readdir, readFile, stat, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { openStore } from "@hibernaut/store/open";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { newWorld, runningMachine, startPlatform } from "../../../platform/test/helpers/fake-world.ts";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { runningMachine } from "../../../platform/test/helpers/fake-world.ts";
 import { tempFolder } from "../../../platform/test/helpers/temp.ts";
 import { Home, patient, restic, restore, run } from "./helpers.ts";
 
@@ -34,18 +34,14 @@ describe("a backup at a target", () => {
     const last = await home.backUp();
     expect(last).toMatchObject({ state: "complete", error: null });
     const data = await restore(target);
-    const world = await newWorld({ fill: async (folder) => void (await run("cp", ["-a", `${data}/.`, folder])) });
-    const platform = await startPlatform(world);
-    try {
-      expect(platform.machines.get("shop", id).record.state).toBe("suspended");
-      platform.machines.start("shop", id);
-      await platform.machines.wait("shop", id, ["running"], TIMEOUT);
-      expect(world.host.guest(id)?.request()?.count).toBe(count + 1);
-      expect(platform.machines.get("shop", id).record.lastBoot).toMatchObject({ kind: "resume" });
-    } finally {
-      await platform.close();
-      await world.dispose();
-    }
+    const copy = await Home.open({}, async (folder) => void (await run("cp", ["-a", `${data}/.`, folder])));
+    onTestFinished(() => copy.close());
+    const { machines } = copy.platform;
+    expect(machines.get("shop", id).record.state).toBe("suspended");
+    machines.start("shop", id);
+    await machines.wait("shop", id, ["running"], TIMEOUT);
+    expect(copy.world.host.guest(id)?.request()?.count).toBe(count + 1);
+    expect(machines.get("shop", id).record.lastBoot).toMatchObject({ kind: "resume" });
   });
 
   test("is listed with what is in it, and told to those who follow the stream", async () => {

@@ -1,5 +1,6 @@
 /** Turns an app file into machine configurations. Pure. */
 import type { CheckConfig, FileConfig, MachineConfig } from "@hibernaut/client";
+import { given } from "@hibernaut/lib/given";
 import { CliError } from "../failure.ts";
 import { fallbackGroup } from "./groups.ts";
 import type { AppFile, Check, FileEntry, ProcessGroup, Service } from "./model.ts";
@@ -97,7 +98,7 @@ function configOf(
       mounts: mounts.map(({ source, destination, sizeGb, snapshotRetention, scheduledSnapshots }) => ({
         volume: source,
         path: destination,
-        ...present({
+        ...given({
           size_gb: sizeGb,
           snapshot_retention: snapshotRetention,
           scheduled_snapshots: scheduledSnapshots,
@@ -105,7 +106,7 @@ function configOf(
       })),
     }),
     ...(files.length > 0 && { files: files.map(fileConfig) }),
-    ...present({ schedule: schedule?.when, schedule_timezone: schedule?.timezone, backup: backup?.config }),
+    ...given({ schedule: schedule?.when, schedule_timezone: schedule?.timezone, backup: backup?.config }),
     metadata: { [GROUP_METADATA]: group.name },
   };
 }
@@ -120,7 +121,7 @@ function fileConfig({ guestPath, content }: FileEntry): FileConfig {
 function checkConfig(check: Check): CheckConfig {
   const headers = Object.entries(check.headers).map(([name, value]) => ({ name, values: [value] }));
   const time = (seconds: number | undefined) => (seconds === undefined ? undefined : durationText(seconds));
-  const options = present({
+  const options = given({
     interval: time(check.interval),
     timeout: time(check.timeout),
     grace_period: time(check.gracePeriod),
@@ -131,13 +132,6 @@ function checkConfig(check: Check): CheckConfig {
   return { type: check.type, port: check.port, ...options };
 }
 
-type Present<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
-
-/** Removes undefined values, so that an absent part stays absent. */
-function present<T extends object>(values: T): Present<T> {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Present<T>;
-}
-
 type Parts = Required<MachineConfig>;
 
 /** A part of a configuration; empty when all of its values are absent. */
@@ -145,6 +139,6 @@ function part<K extends keyof MachineConfig>(
   key: K,
   values: { [P in keyof Parts[K]]?: Parts[K][P] | undefined },
 ): Partial<Pick<MachineConfig, K>> {
-  const given = present(values);
-  return Object.keys(given).length === 0 ? {} : ({ [key]: given } as Partial<Pick<MachineConfig, K>>);
+  const made = given(values);
+  return Object.keys(made).length === 0 ? {} : ({ [key]: made } as Partial<Pick<MachineConfig, K>>);
 }

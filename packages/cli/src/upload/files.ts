@@ -61,9 +61,7 @@ export async function tarFiles(file: string): Promise<ImageFiles> {
     size: async (name) => find(name).size,
     async bytes(name) {
       requireSmall(file, name, find(name).size);
-      const chunks: Uint8Array[] = [];
-      for await (const chunk of read(name, 0)) chunks.push(chunk);
-      return Buffer.concat(chunks);
+      return Buffer.concat(await Array.fromAsync(read(name, 0)));
     },
   };
 }

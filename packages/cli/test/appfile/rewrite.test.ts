@@ -1,8 +1,8 @@
 /** A file of the user's that a command changes, whatever happens to the disk meanwhile. */
 import * as fs from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { tempFolder } from "../../../platform/test/helpers/temp.ts";
 import { rewrite } from "../../src/appfile/rewrite.ts";
 
 const disk = vi.hoisted(() => ({ isFull: false }));
@@ -20,15 +20,14 @@ vi.mock("node:fs", async (original) => {
 
 let directory: string;
 let file: string;
-beforeEach(() => {
-  directory = fs.mkdtempSync(join(tmpdir(), "hibernaut-rewrite-"));
+beforeEach(async () => {
+  directory = await tempFolder("rewrite");
   file = join(directory, "app.toml");
   fs.writeFileSync(file, 'app = "shop"\n');
   fs.chmodSync(file, 0o640);
 });
 afterEach(() => {
   disk.isFull = false;
-  fs.rmSync(directory, { recursive: true });
 });
 
 test("through a link, which stays one, the file is changed, and has the mode that it had", () => {

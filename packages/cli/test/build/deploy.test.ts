@@ -3,8 +3,8 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
+import { useTempFolder } from "../../../platform/test/helpers/temp.ts";
 import { useCli } from "../helpers.ts";
-import { useTempFolder } from "../temp-folder.ts";
 import { Project } from "./project.ts";
 
 const cli = useCli();

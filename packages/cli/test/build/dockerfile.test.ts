@@ -3,7 +3,7 @@ import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSy
 import { join } from "node:path";
 import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { findTool, toolEnvironment } from "../../../../scripts/lib/test-tools.mjs";
-import { useTempFolder } from "../temp-folder.ts";
+import { useTempFolder } from "../../../platform/test/helpers/temp.ts";
 import { Project } from "./project.ts";
 
 const temp = useTempFolder("dockerfile");

@@ -6,8 +6,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test, vi } from "vitest";
+import { useTempFolder } from "../../../platform/test/helpers/temp.ts";
 import { IMAGES_KEPT } from "../../src/build/layout.ts";
-import { useTempFolder } from "../temp-folder.ts";
 import { Project } from "./project.ts";
 
 const temp = useTempFolder("build");

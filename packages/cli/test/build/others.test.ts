@@ -3,8 +3,8 @@ import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "
 import { dirname, join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
 import { findTool, libraryPath } from "../../../../scripts/lib/test-tools.mjs";
+import { useTempFolder } from "../../../platform/test/helpers/temp.ts";
 import { pythonCommand, requirementNames } from "../../src/build/python-plan.ts";
-import { useTempFolder } from "../temp-folder.ts";
 import { Project } from "./project.ts";
 
 const temp = useTempFolder("others");

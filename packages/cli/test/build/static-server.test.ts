@@ -4,7 +4,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { useTempFolder } from "../temp-folder.ts";
+import { useTempFolder } from "../../../platform/test/helpers/temp.ts";
 
 const SERVER = join(import.meta.dirname, "../../bin/static-server.mjs");
 

@@ -1,8 +1,8 @@
 /** An app whose file names no port, and that listens elsewhere than was assumed. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
+import { tempFolder } from "../../../platform/test/helpers/temp.ts";
 import type { Context } from "../../src/context.ts";
 import { foundPort, onlyPort } from "../../src/deploy/found-port.ts";
 import { freshCli } from "../helpers.ts";
@@ -29,11 +29,10 @@ const FILE =
 const FOUND = FILE.replace("[http_service]\n", "[http_service]\n  internal_port = 3000\n");
 let folder: string;
 let file: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "hibernaut-port-"));
+beforeEach(async () => {
+  folder = await tempFolder("port");
   file = join(folder, "hibernaut.toml");
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("after a machine did not work", () => {
   const said: string[] = [];

@@ -57,9 +57,7 @@ interface Part {
 }
 
 async function bytes(source: ImageSource, digest: string, offset: number): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of source.read(digest, offset)) chunks.push(chunk);
-  return Buffer.concat(chunks);
+  return Buffer.concat(await Array.fromAsync(source.read(digest, offset)));
 }
 
 /** What the platform would store the image under if it read the file itself. */

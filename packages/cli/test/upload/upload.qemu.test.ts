@@ -5,23 +5,17 @@
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { addLayer, skopeo, temporaryFolder } from "../../../images/test/fixtures.ts";
 import { ask } from "../../../platform/test/helpers/proxied.ts";
-import { NOTHING_LEFT, Place } from "../../../platform/test/helpers/served.ts";
+import { Place } from "../../../platform/test/helpers/served.ts";
 import { SMALL_APP } from "../../../platform/test/helpers/small-app/image.ts";
 import { runCli } from "../real-cli.ts";
 import { throttled } from "./throttled.ts";
 
 const LAYER_BYTES = 6_000_000;
 
-let place: Place;
-beforeAll(async () => {
-  place = await Place.open();
-});
-afterAll(async () => {
-  expect(await place.close()).toEqual(NOTHING_LEFT);
-});
+const place = Place.forTests();
 
 test("an archive is deployed with --upload, although the platform is killed meanwhile", async () => {
   await using temporary = await temporaryFolder();

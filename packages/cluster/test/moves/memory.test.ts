@@ -1,11 +1,11 @@
 /** Memory that is sent while its guest still writes to it: what arrives in the end is what was there in the end. */
-import { type FileHandle, mkdtemp, open, readFile, rm, truncate, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { type FileHandle, open, readFile, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { never } from "@hibernaut/lib/async";
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { longOr } from "../../../platform/test/helpers/long.ts";
+import { tempFolder } from "../../../platform/test/helpers/temp.ts";
 import { ArrivingMemory } from "../../src/moves/arriving-memory.ts";
 import { FRAMES, frame, framesOf } from "../../src/moves/frames.ts";
 import { changedPieces, NO_PIECES, PIECE_BYTES, PieceSums, runsIn } from "../../src/moves/memory-pieces.ts";
@@ -19,13 +19,9 @@ let memory: string;
 let sums: PieceSums;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "hibernaut-memory-"));
+  folder = await tempFolder("memory");
   memory = join(folder, "memory");
   sums = new PieceSums();
-});
-
-afterEach(async () => {
-  await rm(folder, { recursive: true, force: true });
 });
 
 /** Returns what has changed since the last time. */
@@ -34,11 +30,10 @@ async function changed(): Promise<Buffer[]> {
   return await changedIn(file);
 }
 
-async function changedIn(file: Pick<FileHandle, "read">): Promise<Buffer[]> {
-  const batches: Buffer[] = [];
-  for await (const batch of changedPieces(file, sums, { signal: never(), onBytes: () => {} }))
-    batches.push(Buffer.from(batch));
-  return batches;
+function changedIn(file: Pick<FileHandle, "read">): Promise<Buffer[]> {
+  return Array.fromAsync(changedPieces(file, sums, { signal: never(), onBytes: () => {} }), (batch) =>
+    Buffer.from(batch),
+  );
 }
 
 /** Receives these batches, and says that it was all. Resolves with what has arrived. */

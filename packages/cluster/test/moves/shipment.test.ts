@@ -5,13 +5,13 @@
  */
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { type AddressInfo, connect, createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { never } from "@hibernaut/lib/async";
-import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { tempFolder } from "../../../platform/test/helpers/temp.ts";
 import { FRAMES, type Frame, framesOf } from "../../src/moves/frames.ts";
 import { Rate } from "../../src/moves/rate.ts";
 import { serveMoves } from "../../src/moves/routes.ts";
@@ -31,15 +31,11 @@ const CARGO = {
 let folder: string;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "hibernaut-shipment-"));
+  folder = await tempFolder("shipment");
   await mkdir(join(folder, "snapshots", "g"), { recursive: true });
   const memory = randomBytes(8 * MB);
   for (const name of ["memory", "snapshots/g/memory", "layer"]) await writeFile(join(folder, name), memory);
   await writeFile(join(folder, "snapshots/g/manifest.json"), "{}");
-});
-
-afterEach(async () => {
-  await rm(folder, { recursive: true, force: true });
 });
 
 /** Begins to send the machine to a host that does this with the frames. */

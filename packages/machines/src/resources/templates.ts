@@ -5,6 +5,7 @@ import { isValidName, NAME_RULE } from "@hibernaut/domain/naming";
 import type { ProgramDefaults } from "@hibernaut/domain/sandbox";
 import type { TemplateRecord } from "@hibernaut/domain/template";
 import { abortable } from "@hibernaut/lib/async";
+import { given } from "@hibernaut/lib/given";
 import { messageOf } from "@hibernaut/lib/text";
 import { type Births, launch, requireName } from "../births/bear.ts";
 import { bearFrom, requireTemplate, type TemplateBirths } from "../births/from-template.ts";
@@ -248,11 +249,7 @@ export class Templates {
       if (refusal !== undefined) throw refusal;
     }
     return this.#pools.take(template, {
-      ...(name !== undefined && { name }),
-      ...(cordoned !== undefined && { cordoned }),
-      ...(egress !== undefined && { egress }),
-      ...(sandbox !== undefined && { sandbox }),
-      ...(lease !== undefined && { lease }),
+      ...given({ name, cordoned, egress, sandbox, lease }),
     });
   }
 

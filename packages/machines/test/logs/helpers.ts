@@ -24,9 +24,7 @@ export function fixed(...logs: MachineLog[]): LogSource {
 }
 
 export async function collect(blocks: AsyncIterable<LogEntry[]>): Promise<LogEntry[]> {
-  const entries: LogEntry[] = [];
-  for await (const block of blocks) entries.push(...block);
-  return entries;
+  return (await Array.fromAsync(blocks)).flat();
 }
 
 export function entriesOf(logs: MachineLog[], query: Partial<LogQuery> = {}): Promise<LogEntry[]> {

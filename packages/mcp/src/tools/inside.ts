@@ -1,5 +1,6 @@
 /** Tools for what is inside a sandbox: commands, files, ports. */
 import { ApiError, type FileEntry } from "@hibernaut/client";
+import { given } from "@hibernaut/lib/given";
 import { z } from "zod";
 import { startOf, withoutEnd, withoutMiddle } from "../answer.ts";
 import { COMMAND_TIMEOUT_S } from "../limits.ts";
@@ -30,8 +31,7 @@ const run = tool("run_command", {
   annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: true },
   async run({ sandbox: word, command, timeout_seconds: timeout, ...how }, { sandboxes, signal }) {
     const { handle } = await sandboxes.get(word, signal);
-    const given = Object.fromEntries(Object.entries(how).filter(([, value]) => value !== undefined));
-    const result = await handle.commands.run(command, { timeout, ...given, signal });
+    const result = await handle.commands.run(command, { timeout, ...given(how), signal });
     const half = Math.floor(sandboxes.place.outputBytes / 2);
     return [
       result.timed_out

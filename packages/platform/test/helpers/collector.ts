@@ -5,6 +5,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 
 /** A span as it was sent, with its attributes by name. */
 export interface SentSpan {
@@ -80,11 +81,10 @@ export class Collector {
   }
 
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const pieces: Buffer[] = [];
-    for await (const piece of request) pieces.push(piece as Buffer);
+    const body = await text(request);
     this.requests.push({ path: request.url ?? "", headers: request.headers });
     if (this.answer === "silence") return;
-    if (this.answer === 200) this.#keep(JSON.parse(Buffer.concat(pieces).toString()) as Exported);
+    if (this.answer === 200) this.#keep(JSON.parse(body) as Exported);
     response.writeHead(this.answer, { "content-type": "application/json" }).end("{}");
   }
 

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { onTestFinished } from "vitest";
+import { afterAll, beforeAll, onTestFinished } from "vitest";
 import { DISK_VARIABLE } from "../../../../scripts/leftovers.mjs";
 
 /** Where temporary files are on a disk: `npm test` has those of other tests in memory. */
@@ -14,13 +14,7 @@ export interface TempFolder extends AsyncDisposable {
   dispose(): Promise<void>;
 }
 
-/**
- * A directory that the caller removes, for hooks:
- *
- * @example
- * beforeAll(async () => { directory = await openTempFolder(); });
- * afterAll(() => directory.dispose());
- */
+/** A directory that the caller removes. */
 export async function openTempFolder(name = "test"): Promise<TempFolder> {
   const path = await mkdtemp(join(tmpdir(), `hibernaut-${name}-`));
   const dispose = () => rm(path, { recursive: true, force: true });
@@ -32,4 +26,19 @@ export async function tempFolder(name?: string): Promise<string> {
   const folder = await openTempFolder(name);
   onTestFinished(folder.dispose);
   return folder.path;
+}
+
+/** A directory for all tests of a file or group: there before hooks that are set later, and removed after them. */
+export function useTempFolder(name?: string): { readonly path: string } {
+  let path = "";
+  let dispose = async () => {};
+  beforeAll(async () => {
+    ({ path, dispose } = await openTempFolder(name));
+  });
+  afterAll(() => dispose());
+  return {
+    get path() {
+      return path;
+    },
+  };
 }

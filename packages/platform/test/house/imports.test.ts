@@ -2,9 +2,9 @@
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { cruise, type ICruiseResult } from "dependency-cruiser";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import configuration from "../../../../.dependency-cruiser.mjs";
-import { openTempFolder } from "../helpers/temp.ts";
+import { useTempFolder } from "../helpers/temp.ts";
 
 const SRC = "packages/platform/src";
 const CLI = "packages/cli/src/commands";
@@ -100,11 +100,10 @@ const TARGETS: Record<string, string> = {
   [`${SRC}/tracing/contract.ts`]: 'import type { A } from "../audit/contract.ts"; export type A = 1;',
 };
 
-let folder: Awaited<ReturnType<typeof openTempFolder>>;
+const folder = useTempFolder("imports");
 let violations: string[];
 
 beforeAll(async () => {
-  folder = await openTempFolder("imports");
   const root = folder.path;
   const files: Record<string, string> = Object.fromEntries([
     ...Object.entries(TARGETS),
@@ -137,8 +136,6 @@ beforeAll(async () => {
   );
   violations = (output as ICruiseResult).summary.violations.map(({ rule, from }) => `${rule.name} ${from}`);
 });
-
-afterAll(() => folder.dispose());
 
 test.each(REFUSED)("%s: %s breaks %s", (file, _code, rule) => {
   const from = rule === "no-folder-cycles" ? dirname(file) : file;

@@ -8,12 +8,12 @@ import { existsSync } from "node:fs";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { PACKAGES } from "../../../../scripts/lib/debian.mjs";
 import { DEPENDS, stageDebianPackage } from "../../../../scripts/lib/package/debian.mjs";
 import { programDependencies } from "../../../../scripts/lib/package/npm.mjs";
 import { oldNode } from "../../../../scripts/lib/test-nodes.mjs";
-import { openTempFolder, type TempFolder, tempFolder } from "../helpers/temp.ts";
+import { tempFolder, useTempFolder } from "../helpers/temp.ts";
 import { userOf } from "./npm-user.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
@@ -25,14 +25,12 @@ test("the npm package brings the database that the bundle leaves out, in the ver
 });
 
 describe("the Debian package", () => {
-  let folder: TempFolder;
+  const folder = useTempFolder("deb");
   let root: string;
   beforeAll(async () => {
-    folder = await openTempFolder("deb");
     root = join(folder.path, "root");
     await stageDebianPackage(root, "1.2.3");
   });
-  afterAll(() => folder.dispose());
 
   test("has a program that runs with nothing of the checkout", async () => {
     const program = join(root, "usr/bin/hibernaut");

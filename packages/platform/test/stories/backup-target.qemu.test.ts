@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { uninstallBridge } from "@hibernaut/network/bridge/remove";
 import { expect, onTestFinished, test } from "vitest";
 import { findTool } from "../../../../scripts/lib/test-tools.mjs";
-import { runCli } from "../../../cli/test/real-cli.ts";
+import { jsonCli } from "../../../cli/test/real-cli.ts";
 import { notebook } from "../helpers/notebook.ts";
 import { ask, counterOf, wakeOf } from "../helpers/proxied.ts";
 import { dataFolder } from "../helpers/qemu-world.ts";
@@ -27,11 +27,7 @@ test("a target gives a lost platform back, with what was written and the memory 
   onTestFinished(copy.dispose);
   const [home, elsewhere] = [join(copy.path, "data"), await tempFolder("target")];
   const [repository, keyFile] = [join(elsewhere, "repository"), join(elsewhere, "key.txt")];
-  const cli = async (...args: string[]) => {
-    const { out, err } = await runCli(original, [...args, "--json"], { more: VARIABLES });
-    if (out === "") throw new Error(err);
-    return JSON.parse(out);
-  };
+  const cli = (...args: string[]) => jsonCli(original, args, VARIABLES);
   try {
     const { id } = await original.machine(notebook());
     const write = async (line: string) =>

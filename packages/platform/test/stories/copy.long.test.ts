@@ -4,11 +4,11 @@ import { createReadStream } from "node:fs";
 import { mkdir, open, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { runCli, spawnCli } from "../../../cli/test/real-cli.ts";
 import { Place } from "../helpers/served.ts";
 import { shellImage } from "../helpers/shell-image.ts";
-import { openTempFolder, type TempFolder } from "../helpers/temp.ts";
+import { useTempFolder } from "../helpers/temp.ts";
 
 const FILES = 10_000;
 const PIECE = 1 << 20;
@@ -22,18 +22,16 @@ const KB_PER_MB = 1024;
 
 const place = Place.forTests({ HIBERNAUT_LAYER_SIZE_MB: String(LAYER_MB) });
 let id: string;
-let folder: TempFolder;
+const folder = useTempFolder("copies");
 let here: string;
 beforeAll(async () => {
   const config = { image: await shellImage(), init: { cmd: ["-c", "exec sleep 36000"] }, services: [] };
   id = (await place.machine(config)).machine_id;
-  folder = await openTempFolder("copies");
   here = folder.path;
   const file = await open(join(here, "large"), "w");
   for (let piece = 0; piece < PIECES; piece += 1) await file.write(randomBytes(PIECE));
   await file.close();
 });
-afterAll(() => folder.dispose());
 
 const sh = async (script: string) => {
   const { stdout } = await place.client.runExec(place.app, id, { command: ["sh", "-c", script], timeout: 600 });

@@ -13,7 +13,7 @@ import { certificate } from "../../../proxy/test/http/secured.ts";
 import { PATIENT } from "../helpers/patient.ts";
 import { COUNTER_IMAGE } from "../helpers/qemu-world.ts";
 import { Place } from "../helpers/served.ts";
-import { openTempFolder, type TempFolder } from "../helpers/temp.ts";
+import { useTempFolder } from "../helpers/temp.ts";
 
 /** Only a fault reaches it: a cold start with Node on a busy host. */
 const START_LIMIT_S = 240;
@@ -44,11 +44,10 @@ createServer().on("stream", (stream, headers) => {
 }).listen(8080, "0.0.0.0");
 `;
 
-let folder: TempFolder;
+const folder = useTempFolder("certificates");
 let client: Client;
 const port = await freePort();
 beforeAll(async () => {
-  folder = await openTempFolder("certificates");
   const { key, cert } = certificate("shop.localhost", ["-addext", "subjectAltName=DNS:shop.localhost"]);
   await writeFile(join(folder.path, "default.key"), key);
   await writeFile(join(folder.path, "default.crt"), cert);
@@ -59,7 +58,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   client.close();
-  await folder.dispose();
 });
 const place = Place.forTests(() => ({
   ...PATIENT,

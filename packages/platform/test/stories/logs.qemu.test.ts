@@ -33,10 +33,8 @@ async function follow(id: string, entries: LogEntry[], signal: AbortSignal): Pro
   }
 }
 
-async function everything(id: string): Promise<LogEntry[]> {
-  const entries: LogEntry[] = [];
-  for await (const entry of place.client.readLogs(place.app, { machine: id, limit: 10_000 })) entries.push(entry);
-  return entries;
+function everything(id: string): Promise<LogEntry[]> {
+  return Array.fromAsync(place.client.readLogs(place.app, { machine: id, limit: 10_000 }));
 }
 
 /** The lines of an output that are not there. Fails when one is there twice, or out of order. */

@@ -10,7 +10,7 @@ import { Agent } from "node:http";
 import { constants, setPriority } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { beforeAll, expect, onTestFinished, test } from "vitest";
 import { freePort } from "../../../../scripts/lib/free-port.mjs";
 import { PATIENT } from "../helpers/patient.ts";
 import { ask } from "../helpers/proxied.ts";
@@ -18,7 +18,7 @@ import { selfSigned } from "../helpers/self-signed.ts";
 import { Place } from "../helpers/served.ts";
 import { compileStatic, packSmallApp, writeImage } from "../helpers/small-app/image.ts";
 import { soakSeconds, told, vitalsOf } from "../helpers/soak.ts";
-import { openTempFolder, type TempFolder } from "../helpers/temp.ts";
+import { useTempFolder } from "../helpers/temp.ts";
 
 const SECONDS = soakSeconds();
 /** The part of the time in which nobody else is there, to compare with. */
@@ -40,13 +40,11 @@ const COLLECT = join(import.meta.dirname, "../helpers/collect-garbage.mjs");
 const tell = (text: string) => process.stderr.write(`neighbours: ${text}\n`);
 
 const tlsPort = await freePort();
-let folder: TempFolder;
+const folder = useTempFolder("neighbours");
 beforeAll(async () => {
   await packSmallApp();
-  folder = await openTempFolder("neighbours");
   selfSigned(folder.path, "_.localhost", ["*.localhost"]);
 });
-afterAll(() => folder.dispose());
 const place = Place.forTests(() => ({
   ...PATIENT,
   // Machines reach it, too, at the bridge's address.

@@ -9,23 +9,17 @@ import { readdir } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { promisify } from "node:util";
 import { killProcess } from "@hibernaut/hypervisor/qemu/process";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { askUntilAnswered } from "../helpers/qemu-world.ts";
 import { quietFor } from "../helpers/quiet.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { Place } from "../helpers/served.ts";
 
 const run = promisify(execFile);
 /** How many more descriptors than now the platform may have, and how many connections take them. */
 const SPARE = 20;
 const CONNECTIONS = 60;
 
-let place: Place;
-beforeAll(async () => {
-  place = await Place.open();
-});
-afterAll(async () => {
-  expect(await place.close()).toEqual(NOTHING_LEFT);
-});
+const place = Place.forTests();
 
 /** Lets the platform have as many descriptors as it has now and a few more, and takes those. Returns how to give them back. */
 async function takeAll(): Promise<() => Promise<void>> {

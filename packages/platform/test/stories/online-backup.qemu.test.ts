@@ -7,7 +7,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { uninstallBridge } from "@hibernaut/network/bridge/remove";
 import { expect, onTestFinished, test } from "vitest";
-import { runCli } from "../../../cli/test/real-cli.ts";
+import { jsonCli } from "../../../cli/test/real-cli.ts";
 import { notebook } from "../helpers/notebook.ts";
 import { ask, counterOf, wakeOf } from "../helpers/proxied.ts";
 import { dataFolder } from "../helpers/qemu-world.ts";
@@ -19,11 +19,7 @@ test("a backup under load loses no request, and its machines continue where they
   const copy = await dataFolder();
   onTestFinished(copy.dispose);
   const home = join(copy.path, "data");
-  const cli = async (...args: string[]) => {
-    const { out, err } = await runCli(original, [...args, "--json"]);
-    if (out === "") throw new Error(err);
-    return JSON.parse(out) as Record<string, unknown>;
-  };
+  const cli = (...args: string[]) => jsonCli(original, args);
   try {
     const busy = await original.machine(notebook());
     await original.client.createApp("quiet");
@@ -73,7 +69,7 @@ test("a backup under load loses no request, and its machines continue where they
     ).toEqual(processes);
     expect(await readdir(original.dataDir), "no debris").not.toContain("tmp-backup");
     expect((await count(original.proxyUrl, original.app)).nonce).toBe(ran.nonce);
-    expect(await cli("backup", "verify", file)).toMatchObject({ bytes: made["bytes"] });
+    expect(await cli("backup", "verify", file)).toMatchObject({ bytes: made.bytes });
 
     // The original is gone from the host, as docs/operate.md asks.
     await original.served.stop();

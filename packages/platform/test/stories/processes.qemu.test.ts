@@ -23,11 +23,7 @@ test("an app gets signals, is listed with where it listens, and ends its machine
   const end = { auto_destroy: true, restart: { policy: "no" as const } };
   const mounts = [{ volume: "data", path: "/data" }];
   const { machine_id: id } = await place.machine({ image: await shellImage(), init, services: [], mounts, ...end });
-  const printed = async () => {
-    const lines: string[] = [];
-    for await (const { text } of client.readLogs(app, { machine: [id] })) lines.push(text);
-    return lines;
-  };
+  const printed = () => Array.fromAsync(client.readLogs(app, { machine: [id] }), ({ text }) => text);
   await expect.poll(printed, { timeout: STARTS_MS }).toContain("listening");
 
   await client.signalMachine(app, id, "SIGHUP");

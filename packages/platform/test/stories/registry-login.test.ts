@@ -8,13 +8,13 @@ import { freePort } from "../../../../scripts/lib/free-port.mjs";
 import { makeLayout } from "../../../images/test/fixtures.ts";
 import { LOGIN, type RealRegistry, startRegistry } from "../../../images/test/real-registry.ts";
 import { Served } from "../helpers/served.ts";
-import { openTempFolder, type TempFolder } from "../helpers/temp.ts";
+import { useTempFolder } from "../helpers/temp.ts";
 
 const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
 
 const NOBODY_LISTENS = `127.0.0.1:${await freePort()}`;
 
-let folder: TempFolder;
+const folder = useTempFolder("login");
 let registry: RealRegistry;
 let served: Served;
 let client: HibernautClient;
@@ -22,7 +22,6 @@ let client: HibernautClient;
 let dataDir: string;
 
 beforeAll(async () => {
-  folder = await openTempFolder("login");
   registry = await startRegistry(folder.path, { login: true });
   await registry.push(await makeLayout(folder.path, "secret"), "me/secret:1");
   dataDir = join(folder.path, "data");
@@ -36,7 +35,6 @@ afterEach(async () => {
 afterAll(async () => {
   await served?.stop();
   await registry?.stop();
-  await folder?.dispose();
 });
 
 /** `hibernaut ...` with a standard input. */

@@ -8,24 +8,18 @@ import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type ConnectionOpts, type LogEntry, Sandbox, Template, waitForFile } from "e2b";
 import { beforeAll, expect, test } from "vitest";
+import { control, sandboxTemplate, tenant, WITH_SANDBOXES } from "../helpers/e2b.ts";
 import { sandboxImage } from "../helpers/sandbox-image.ts";
 import { Place } from "../helpers/served.ts";
 import { tempFolder } from "../helpers/temp.ts";
 
 const image = await sandboxImage();
-const place = Place.forTests({ HIBERNAUT_SANDBOX_LISTEN: "127.0.0.1:0" });
-
-/** A tenant with a key for sandboxes in an app of its own. */
-async function tenant(app: string): Promise<ConnectionOpts> {
-  await place.client.createApp(app);
-  const { token: apiKey } = await place.client.createToken("agents", { apps: [app], e2b: true });
-  return { apiKey, apiUrl: place.served.sandboxUrl, sandboxUrl: place.served.sandboxUrl, domain: "localhost" };
-}
+const place = Place.forTests(WITH_SANDBOXES);
 
 let agents: ConnectionOpts;
 beforeAll(async () => {
-  agents = await tenant("agents");
-  await place.client.createTemplate("agents", { name: "base", from: { image, guest: { memory_mb: 256 } } });
+  agents = await tenant(place, "agents");
+  await sandboxTemplate(place, "agents");
 });
 
 type BuiltTemplate = Parameters<typeof Template.build>[0];
@@ -190,7 +184,7 @@ test("a template begins from an image, as large as its client wants, and another
 });
 
 test("two tenants see nothing of each other's builds, files and templates", { tags: "again" }, async () => {
-  const rivals = await tenant("rivals");
+  const rivals = await tenant(place, "rivals");
   const template = Template({ fileContextPath: await contextFolder() })
     .fromTemplate("base")
     .copy("run.sh", "/run.sh");
@@ -203,10 +197,10 @@ test("two tenants see nothing of each other's builds, files and templates", { ta
   await expect(Template.build(Template().fromTemplate("mine"), "stolen", rivals)).rejects.toThrow(/no template 'mine'/);
 
   const { filesHash: hash } = JSON.parse(await Template.toJSON(template)).steps[0] as { filesHash: string };
-  expect(await control(agents, "GET", `/templates/mine/files/${hash}`)).toMatchObject({ present: true });
-  await expect(control(rivals, "GET", `/templates/mine/files/${hash}`)).rejects.toThrow("404");
-  await control(rivals, "POST", "/v3/templates", { name: "theirs" });
-  const link = await control(rivals, "GET", `/templates/theirs/files/${hash}`);
+  expect(await answered(agents, "GET", `/templates/mine/files/${hash}`)).toMatchObject({ present: true });
+  await expect(answered(rivals, "GET", `/templates/mine/files/${hash}`)).rejects.toThrow("404");
+  await answered(rivals, "POST", "/v3/templates", { name: "theirs" });
+  const link = await answered(rivals, "GET", `/templates/theirs/files/${hash}`);
   expect(link).toMatchObject({ present: false });
   const url = String(link["url"]);
   expect(url).not.toContain(String(rivals.apiKey));
@@ -214,7 +208,7 @@ test("two tenants see nothing of each other's builds, files and templates", { ta
   expect((await fetch(forged, { method: "PUT", body: "x" })).status).toBe(403);
   expect((await fetch(url, { method: "PUT", body: "not an archive" })).status).toBe(200);
   // One that is not an archive is noticed when it is used, and does not replace the other tenant's.
-  expect(await control(agents, "GET", `/templates/mine/files/${hash}`)).toMatchObject({ present: true });
+  expect(await answered(agents, "GET", `/templates/mine/files/${hash}`)).toMatchObject({ present: true });
   await Template.build(template.skipCache(), "mine", agents);
 
   for (const [path, body] of [
@@ -224,8 +218,8 @@ test("two tenants see nothing of each other's builds, files and templates", { ta
     [`/v2/templates/mine/builds/${mine.buildId}x`, { steps: [] }],
     ["/v3/templates", []],
   ] as const)
-    await expect(control(agents, "POST", path, body)).rejects.toThrow(/40[04]/);
-  await expect(control(agents, "POST", `/v2/templates/mine/builds/${mine.buildId}`, {})).rejects.toThrow("409");
+    await expect(answered(agents, "POST", path, body)).rejects.toThrow(/40[04]/);
+  await expect(answered(agents, "POST", `/v2/templates/mine/builds/${mine.buildId}`, {})).rejects.toThrow("409");
 });
 
 async function endDuringBuild(end: "kill" | "stop"): Promise<void> {
@@ -236,7 +230,6 @@ async function endDuringBuild(end: "kill" | "stop"): Promise<void> {
   expect(await temporary()).toHaveLength(1);
   await place.served[end]();
   await place.served.start();
-  agents = now(agents);
   const { status, reason } = await Template.getBuildStatus(begun, agents);
   expect({ status, message: reason?.message }).toEqual({
     status: "error",
@@ -254,11 +247,6 @@ test("a platform that is killed in the middle of a build leaves an error, and no
 
 test("so does one that stops in the middle of a build", { tags: "again" }, () => endDuringBuild("stop"));
 
-/** Where the platform listens may change when it starts again. */
-function now(options: ConnectionOpts): ConnectionOpts {
-  return { ...options, apiUrl: place.served.sandboxUrl, sandboxUrl: place.served.sandboxUrl };
-}
-
 /** Machines that are neither sandboxes nor destroyed: those of builds. */
 async function temporary(): Promise<string[]> {
   const machines = await place.client.listMachines("agents");
@@ -271,17 +259,8 @@ async function builtTemplates(name = "site") {
 }
 
 /** Rejects with the status unless it is one of success. */
-async function control(
-  { apiKey }: ConnectionOpts,
-  method: string,
-  path: string,
-  body?: object,
-): Promise<Record<string, unknown>> {
-  const response = await fetch(`${place.served.sandboxUrl}${path}`, {
-    method,
-    headers: { "X-API-Key": String(apiKey), ...(body !== undefined && { "Content-Type": "application/json" }) },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
+async function answered(who: ConnectionOpts, method: string, path: string, body?: object) {
+  const response = await control(who, method, path, body);
   if (!response.ok) throw new Error(`${response.status}: ${await response.text()}`);
   return (await response.json()) as Record<string, unknown>;
 }

@@ -5,21 +5,18 @@
  */
 import { Sandbox } from "e2b";
 import { expect, test } from "vitest";
+import { e2bOptions, sandboxTemplate, WITH_SANDBOXES } from "../helpers/e2b.ts";
 import { quietFor } from "../helpers/quiet.ts";
-import { sandboxImage } from "../helpers/sandbox-image.ts";
 import { Place } from "../helpers/served.ts";
 
 /** The guest's file system commits its journal every 5 s, and writes contents that nobody flushed after 30 s. */
 const COMMITTED_MS = 12_000;
 
-const image = await sandboxImage();
-const place = Place.forTests({ HIBERNAUT_SANDBOX_LISTEN: "127.0.0.1:0" });
+const place = Place.forTests(WITH_SANDBOXES);
 
 test("a file that was written is whole or not there, and a pause waits until the sandbox runs again", async () => {
-  const { token: apiKey } = await place.client.createToken("agents", { apps: [place.app], e2b: true });
-  const { sandboxUrl } = place.served;
-  await place.client.createTemplate(place.app, { name: "base", from: { image, guest: { memory_mb: 256 } } });
-  const sandbox = await Sandbox.create({ apiKey, apiUrl: sandboxUrl, sandboxUrl, domain: "localhost" });
+  await sandboxTemplate(place);
+  const sandbox = await Sandbox.create(await e2bOptions(place));
   await sandbox.files.write("flushed.txt", "flushed");
   await sandbox.commands.run("sync");
   const content = "whole ".repeat(20_000);

@@ -4,11 +4,10 @@
  * `HIBERNAUT_TORTURE_S` sets for how long, and `HIBERNAUT_TORTURE_SEED` repeats the choices of an earlier run.
  */
 import { randomInt } from "node:crypto";
-import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
 import { expect, test } from "vitest";
+import { freePort } from "../../../../scripts/lib/free-port.mjs";
+import { e2bOptions, sandboxTemplate } from "../helpers/e2b.ts";
 import { PATIENT } from "../helpers/patient.ts";
-import { sandboxImage } from "../helpers/sandbox-image.ts";
 import { Place, WARM } from "../helpers/served.ts";
 import { Random } from "../power/random.ts";
 import { Faults } from "./sandbox-torture/faults.ts";
@@ -23,21 +22,11 @@ const MORE_MS = 900_000;
 /** The pool is filled, or gone, by then. */
 const POOL_MS = 240_000;
 
-/** The programs keep their connection to the platform, which comes back where it was. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
-
-const image = await sandboxImage();
 const place = Place.forTests({
   ...PATIENT,
   // Half of the runs wake machines from memory, the others from their snapshots.
   ...(SEED % 2 === 0 ? WARM : {}),
+  // The programs keep their connection to the platform, which comes back where it was.
   HIBERNAUT_SANDBOX_LISTEN: `127.0.0.1:${await freePort()}`,
   HIBERNAUT_LOG_LEVEL: process.env["HIBERNAUT_LOG_LEVEL"] ?? "silent",
 });
@@ -46,12 +35,9 @@ const say = (line: string) => void process.stderr.write(`sandbox torture: ${line
 test(`nothing acknowledged is lost, and no error is strange, in ${SECONDS} s of kills (seed ${SEED})`, {
   timeout: SECONDS * 1000 + MORE_MS,
 }, async () => {
-  const { token: apiKey } = await place.client.createToken("agents", { apps: [place.app], e2b: true });
-  const { sandboxUrl } = place.served;
-  const options = { apiKey, apiUrl: sandboxUrl, sandboxUrl, domain: "localhost" };
-  const from = { image, guest: { memory_mb: 256 } };
-  await place.client.createTemplate(place.app, { name: "base", from });
-  await place.client.createTemplate(place.app, { name: "pooled", from, warm_pool: 1 });
+  const options = await e2bOptions(place);
+  await sandboxTemplate(place);
+  await sandboxTemplate(place, place.app, "pooled", 1);
   const pool = async () => (await place.client.getTemplate(place.app, "pooled")).pool?.ready;
   await expect.poll(pool, { timeout: POOL_MS, interval: 100 }).toBe(1);
 

@@ -7,16 +7,15 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { runCli } from "../../../cli/test/real-cli.ts";
+import { sandboxTemplate, WITH_SANDBOXES } from "../helpers/e2b.ts";
 import { sandboxImage } from "../helpers/sandbox-image.ts";
 import { Place } from "../helpers/served.ts";
 import { tempFolder } from "../helpers/temp.ts";
 
 const image = await sandboxImage();
-const place = Place.forTests({ HIBERNAUT_SANDBOX_LISTEN: "127.0.0.1:0" });
+const place = Place.forTests(WITH_SANDBOXES);
 const sandbox = (...words: string[]) => runCli(place, ["sandbox", ...words]);
-beforeAll(async () => {
-  await place.client.createTemplate(place.app, { name: "base", from: { image, guest: { memory_mb: 256 } } });
-});
+beforeAll(() => sandboxTemplate(place));
 
 test("a sandbox is made, used, paused, forked and destroyed with words of its own", async () => {
   const made = await sandbox("create", "--name", "desk", "--timeout", "10m", "--on-timeout", "pause", "-l", "task=17");

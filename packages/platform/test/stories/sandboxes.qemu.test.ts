@@ -3,28 +3,15 @@ import { randomBytes } from "node:crypto";
 import { type ConnectionOpts, NotFoundError, Sandbox, type SandboxOpts } from "e2b";
 import { beforeAll, expect, test } from "vitest";
 import { otherComputer } from "../../../network/test/rig.ts";
-import { sandboxImage } from "../helpers/sandbox-image.ts";
+import { control, sandboxTemplate, tenant, WITH_SANDBOXES } from "../helpers/e2b.ts";
 import { Place } from "../helpers/served.ts";
 
-const image = await sandboxImage();
-const place = Place.forTests({ HIBERNAUT_SANDBOX_LISTEN: "127.0.0.1:0" });
-
-/** A tenant with a key for sandboxes in an app of its own. */
-async function tenant(app: string): Promise<ConnectionOpts> {
-  await place.client.createApp(app);
-  const { token: apiKey } = await place.client.createToken("agents", { apps: [app], e2b: true });
-  return { apiKey, apiUrl: place.served.sandboxUrl, sandboxUrl: place.served.sandboxUrl, domain: "localhost" };
-}
-
-/** Where the platform listens may change when it starts again. */
-function now(options: ConnectionOpts): ConnectionOpts {
-  return { ...options, apiUrl: place.served.sandboxUrl, sandboxUrl: place.served.sandboxUrl };
-}
+const place = Place.forTests(WITH_SANDBOXES);
 
 let agents: ConnectionOpts;
 beforeAll(async () => {
-  agents = await tenant("agents");
-  await place.client.createTemplate("agents", { name: "base", from: { image, guest: { memory_mb: 256 } } });
+  agents = await tenant(place, "agents");
+  await sandboxTemplate(place, "agents");
 });
 
 const create = (options: SandboxOpts = {}) => Sandbox.create({ ...agents, ...options });
@@ -62,13 +49,13 @@ test("a program runs on through a pause, and through the end of the platform tha
 
   await place.served.kill();
   await place.served.start();
-  const again = await Sandbox.connect(sandbox.sandboxId, now(agents));
+  const again = await Sandbox.connect(sandbox.sandboxId, agents);
   expect((await again.commands.list()).map(({ pid }) => pid)).toContain(started.pid);
 
   // Killed while it runs, too: the next platform joins the guest and what runs in it.
   await place.served.kill();
   await place.served.start();
-  const last = await Sandbox.connect(sandbox.sandboxId, now(agents));
+  const last = await Sandbox.connect(sandbox.sandboxId, agents);
   let heard = "";
   const joined = await last.commands.connect(started.pid, {
     onStdout: (text) => {
@@ -79,7 +66,6 @@ test("a program runs on through a pause, and through the end of the platform tha
   await expect.poll(() => heard, { timeout: 20_000 }).toContain("2 two\n");
   await joined.kill();
   await last.kill();
-  agents = now(agents);
 });
 
 test("forks begin where their parent is, and none opens with the token of another", { tags: "again" }, async () => {
@@ -125,7 +111,7 @@ test("a sandbox ends when its time is over; one that pauses wakes when its port 
 test("two tenants see nothing of each other, and what makes no sense is refused as such", {
   tags: "again",
 }, async () => {
-  const others = await tenant("rivals");
+  const others = await tenant(place, "rivals");
   const mine = await create();
   await expect(Sandbox.connect(mine.sandboxId, others)).rejects.toThrow(/not found/);
   expect(await Sandbox.kill(mine.sandboxId, others)).toBe(false);
@@ -135,12 +121,13 @@ test("two tenants see nothing of each other, and what makes no sense is refused 
   const unknown = { apiKey: `e2b_${randomBytes(32).toString("hex")}` };
   await expect(Sandbox.create({ ...agents, ...unknown })).rejects.toThrow(/Unauthorized/);
   for (const body of ["{", "[]", '{"templateID":"base","timeout":-1}', '{"templateID":"base","metadata":{"a":{}}}'])
-    expect((await control("POST", "/sandboxes", body)).status).toBe(400);
+    expect((await control(agents, "POST", "/sandboxes", body)).status).toBe(400);
   expect(
-    (await control("POST", "/sandboxes", '{"templateID":"base","volumeMounts":[{"name":"x","path":"/x"}]}')).status,
+    (await control(agents, "POST", "/sandboxes", { templateID: "base", volumeMounts: [{ name: "x", path: "/x" }] }))
+      .status,
   ).toBe(501);
-  expect((await control("GET", "/v2/sandboxes?nextToken=x")).status).toBe(400);
-  expect((await control("GET", "/sandboxes/../v1/apps")).status).toBe(501);
+  expect((await control(agents, "GET", "/v2/sandboxes?nextToken=x")).status).toBe(400);
+  expect((await control(agents, "GET", "/sandboxes/../v1/apps")).status).toBe(501);
   expect(await mine.isRunning()).toBe(true);
   await mine.kill();
 });
@@ -148,11 +135,7 @@ test("two tenants see nothing of each other, and what makes no sense is refused 
 test("two takers of the last sandbox in a pool get two, and wait for files to change in them", {
   tags: "again",
 }, async () => {
-  await place.client.createTemplate("agents", {
-    name: "pooled",
-    from: { image, guest: { memory_mb: 256 } },
-    warm_pool: 1,
-  });
+  await sandboxTemplate(place, "agents", "pooled", 1);
   const ready = async () => (await place.client.getTemplate("agents", "pooled")).pool.ready;
   await expect.poll(ready, { timeout: 60_000 }).toBe(1);
   const [one, other] = await Promise.all([Sandbox.create("pooled", agents), Sandbox.create("pooled", agents)]);
@@ -169,20 +152,9 @@ test("two takers of the last sandbox in a pool get two, and wait for files to ch
   await Promise.all([one.kill(), other.kill()]);
 });
 
-interface Detail {
-  envdAccessToken: string;
-}
-
-function control(method: string, path: string, body?: string): Promise<Response> {
-  const headers = {
-    "X-API-Key": String(agents.apiKey),
-    ...(body !== undefined && { "Content-Type": "application/json" }),
-  };
-  return fetch(`${place.served.sandboxUrl}${path}`, { method, headers, ...(body !== undefined && { body }) });
-}
-
-async function detailOf(id: string): Promise<Detail> {
-  return (await (await control("GET", `/sandboxes/${id}`)).json()) as Detail;
+async function detailOf(id: string): Promise<{ envdAccessToken: string }> {
+  const answer = await control(agents, "GET", `/sandboxes/${id}`);
+  return (await answer.json()) as { envdAccessToken: string };
 }
 
 /** What a request for the list of its processes is answered with. */
@@ -224,7 +196,7 @@ test("an agent that may reach one computer reaches no other, from its first mome
   await sandbox.pause();
   await place.served.kill();
   await place.served.start();
-  const again = await Sandbox.connect(sandbox.sandboxId, now(agents));
+  const again = await Sandbox.connect(sandbox.sandboxId, agents);
   const later = await again.commands.run(`(exec 3<>/dev/tcp/${one.there}/7000) 2>/dev/null && echo yes || echo no`);
   expect(later.stdout.trim()).toBe("no");
   const told = async () =>
@@ -234,7 +206,7 @@ test("an agent that may reach one computer reaches no other, from its first mome
   await expect.poll(told, { timeout: 20_000, interval: 100 }).toContainEqual({
     ...{ destination: one.there, protocol: "tcp", port: 7000 },
   });
-  await expect(create({ ...now(agents), network: { allowOut: ["example.com"] } })).rejects.toThrow(
+  await expect(create({ ...agents, network: { allowOut: ["example.com"] } })).rejects.toThrow(
     /Add 0.0.0.0\/0 to `denyOut`/,
   );
   await again.kill();
@@ -251,13 +223,13 @@ test("what is added to an agent's requests is added behind its back, over a conn
   const secret = `Bearer ${randomBytes(16).toString("hex")}`;
   const rules = { "api.example.com": [{ transform: { headers: { Authorization: secret } } }] };
   const network = { allowOut: ["*.example.com"], denyOut: ["0.0.0.0/0"], rules };
-  const sandbox = await Sandbox.create({ ...now(agents), network });
+  const sandbox = await Sandbox.create({ ...agents, network });
   // TEST-NET-3. No name server says where the name is, so the gate cannot pass the request on: it says so over TLS.
   const asked = (name: string) => sandbox.commands.run(`node -e '${ASK}' 203.0.113.9 ${name}`);
   expect((await asked("api.example.com")).stdout).toMatch(/^502 api\.example\.com was not reached/);
   expect((await asked("www.example.com")).stdout).toMatch(/^ECONNRESET/);
   await sandbox.pause();
-  const again = await Sandbox.connect(sandbox.sandboxId, now(agents));
+  const again = await Sandbox.connect(sandbox.sandboxId, agents);
   expect((await again.commands.run(`node -e '${ASK}' 203.0.113.9 api.example.com`)).stdout).toMatch(/^502 /);
   const everything = await again.commands.run(
     "env; cat /proc/*/environ; cat /etc/ssl/certs/* /usr/local/share/ca-certificates/*",

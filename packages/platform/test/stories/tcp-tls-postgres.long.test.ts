@@ -2,27 +2,25 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { beforeAll, expect, test, vi } from "vitest";
 import { freePort } from "../../../../scripts/lib/free-port.mjs";
 import { postgresImage } from "../helpers/postgres-image.ts";
 import { selfSigned } from "../helpers/self-signed.ts";
 import { Place } from "../helpers/served.ts";
-import { openTempFolder, type TempFolder } from "../helpers/temp.ts";
+import { useTempFolder } from "../helpers/temp.ts";
 
 /** The first start unpacks a database, which takes a while under emulation. */
 const READY_TIMEOUT_MS = "110000";
 const MINUTE_MS = 60_000;
 
 const port = await freePort();
-let folder: TempFolder;
+const folder = useTempFolder("certificates");
 let id: string;
 let root: string;
 
 beforeAll(async () => {
-  folder = await openTempFolder("certificates");
   ({ certFile: root } = selfSigned(folder.path, "shop.localhost", ["shop.localhost"]));
 });
-afterAll(() => folder.dispose());
 const place = Place.forTests(() => ({
   HIBERNAUT_READY_TIMEOUT_MS: READY_TIMEOUT_MS,
   HIBERNAUT_PROXY_TLS_FOLDER: folder.path,

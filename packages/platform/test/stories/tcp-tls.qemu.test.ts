@@ -14,14 +14,14 @@ import { proxyHeader } from "../../../proxy/src/proxy-protocol.ts";
 import { selfSigned } from "../helpers/self-signed.ts";
 import { Place } from "../helpers/served.ts";
 import { SMALL_APP } from "../helpers/small-app/image.ts";
-import { openTempFolder, type TempFolder } from "../helpers/temp.ts";
+import { useTempFolder } from "../helpers/temp.ts";
 
 /** The address from which the test plays a balancer. */
 const BALANCER = "127.0.0.9";
 const MAIL = "mail";
 
 const port = await freePort();
-let folder: TempFolder;
+const folder = useTempFolder("certificates");
 let trusted: string;
 let db: Machine;
 let mail: string;
@@ -36,10 +36,8 @@ const config = (name: string, handlers: ("tls" | "proxy_proto")[]) => ({
 });
 
 beforeAll(async () => {
-  folder = await openTempFolder("certificates");
   ({ cert: trusted } = selfSigned(folder.path, "_.localhost", ["*.localhost", "mail.test"]));
 });
-afterAll(() => folder.dispose());
 const place = Place.forTests(() => ({
   HIBERNAUT_PROXY_TLS_FOLDER: folder.path,
   HIBERNAUT_PROXY_PROTOCOL_FROM: BALANCER,

@@ -154,8 +154,7 @@ test("the app's status, its details and its trailers arrive", async () => {
 
 test("streams flow in both directions, at the same time", async () => {
   const { client } = await through(await shop());
-  const listed: string[] = [];
-  for await (const one of serverStream(client, "1000")) listed.push(String(one).split(" ")[0] ?? "");
+  const listed = await Array.fromAsync(serverStream(client, "1000"), (one) => String(one).split(" ")[0]);
   expect(listed).toEqual(Array.from({ length: 1000 }, (_, at) => String(at)));
 
   const counted = new Promise<string>((resolve, reject) => {

@@ -2,9 +2,9 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { selfSigned } from "../../../platform/test/helpers/self-signed.ts";
-import { openTempFolder, type TempFolder } from "../../../platform/test/helpers/temp.ts";
+import { useTempFolder } from "../../../platform/test/helpers/temp.ts";
 import { type Origin, proxyHeader, readProxyHeader } from "../../src/proxy-protocol.ts";
 import { RawClient } from "../http/helpers.ts";
 import { plain, type RigApp, say, tcpRig } from "./tcp-rig.ts";
@@ -16,12 +16,10 @@ const ORIGIN: Origin = {
 const CHECK = Buffer.concat([proxyHeader("v2", ORIGIN).subarray(0, 12), Buffer.from([0x20, 0, 0, 0])]);
 const BALANCER = ["127.0.0.0/8"];
 
-let folder: TempFolder;
+const folder = useTempFolder("certificates");
 beforeAll(async () => {
-  folder = await openTempFolder("certificates");
   selfSigned(folder.path, "db.test", ["db.test"]);
 });
-afterAll(() => folder.dispose());
 
 /** Answers with what its header says, and then echoes. */
 function tells(socket: Socket): void {

@@ -2,9 +2,9 @@
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { selfSigned } from "../../../platform/test/helpers/self-signed.ts";
-import { openTempFolder, type TempFolder } from "../../../platform/test/helpers/temp.ts";
+import { useTempFolder } from "../../../platform/test/helpers/temp.ts";
 import { readPostgresStart } from "../../src/tcp/postgres.ts";
 import { RawClient } from "../http/helpers.ts";
 import { number } from "./hello.ts";
@@ -20,12 +20,10 @@ const db: RigApp = { tls: "pg_tls", hostnames: ["db.test"] };
 const other: RigApp = { tls: "pg_tls", hostnames: ["other.test"] };
 const web: RigApp = { tls: "tls", hostnames: ["web.test"] };
 
-let folder: TempFolder;
+const folder = useTempFolder("certificates");
 beforeAll(async () => {
-  folder = await openTempFolder("certificates");
   for (const name of ["db.test", "other.test", "web.test"]) selfSigned(folder.path, name, [name]);
 });
-afterAll(() => folder.dispose());
 
 /** Continues with TLS on a connection that the server is willing to have it on. */
 function secured(socket: Socket, servername: string): Promise<TLSSocket> {

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import type { Socket } from "node:net";
+import { buffer as all } from "node:stream/consumers";
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
 import { Intake } from "../../src/intake.ts";
@@ -22,12 +23,6 @@ function noise(length: number): Buffer {
 
 const digest = (bytes: Buffer) => createHash("sha256").update(bytes).digest("hex");
 const MEGABYTES = noise(8 * 1024 * 1024);
-
-async function all(socket: Socket): Promise<Buffer> {
-  const pieces: Buffer[] = [];
-  for await (const piece of socket) pieces.push(piece as Buffer);
-  return Buffer.concat(pieces);
-}
 
 describe("what a machine sends", () => {
   test("reaches a client that reads nothing for long, and waits at the machine in the meantime", async () => {

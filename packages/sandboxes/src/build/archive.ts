@@ -10,7 +10,7 @@ import { printable } from "./place.ts";
 const COPIED: ReadonlySet<string> = new Set(["file", "directory", "symlink", "hardlink"]);
 
 /** How entries are written: under another name, and with other permissions. */
-export interface Rewriting {
+interface Rewriting {
   /** The name of an entry in its place. Empty: the entry is left out, because it is the directory that all go into. */
   nameOf(path: string): string;
   /** Of all files; directories can be entered by whom their files can be read. Absent: as the archive says. */

@@ -11,7 +11,7 @@ import { type BuildOrder, type MakeOptions, makeTemplate, unmake } from "./make.
 import { Turns } from "./turns.ts";
 
 /** What a client announces. */
-export type Announced = Pick<BuildRecord, "name" | "tags" | "cpus" | "memoryMb">;
+type Announced = Pick<BuildRecord, "name" | "tags" | "cpus" | "memoryMb">;
 
 const TOO_LONG = `The build took longer than ${BUILD_TIMEOUT_MS / 60_000} minutes. Build a part of it first, and the rest from that.`;
 const INTERRUPTED = "The platform ended while the template was being built. Build it again.";

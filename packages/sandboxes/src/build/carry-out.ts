@@ -32,7 +32,7 @@ export class StepFault extends Error {
 }
 
 /** What steps are carried out with. */
-export interface CarryOut {
+interface CarryOut {
   machine: BuildMachine;
   app: Uploader;
   uploads: Pick<Uploads, "read">;
@@ -68,12 +68,8 @@ export async function carryOut(
 /** Undefined where there is no such directory. */
 async function homeOf({ user }: ProgramDefaults, { machine, signal }: CarryOut): Promise<string | undefined> {
   const files = new Files(machine.guest, { user: await machine.guest.user(user), signal });
-  try {
-    return absolute((await files.stat(".")).path);
-  } catch (error) {
-    if (error instanceof Refusal && error.status === 404) return undefined;
-    throw error;
-  }
+  const home = await files.statIfThere(".");
+  return home && absolute(home.path);
 }
 
 /** What a machine's agent calls a directory in full. */

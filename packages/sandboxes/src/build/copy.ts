@@ -3,11 +3,11 @@ import { posix } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { ProgramDefaults } from "@hibernaut/domain/sandbox";
-import { Refusal } from "../failure.ts";
+import { ifRefused, Refusal } from "../failure.ts";
 import { Files } from "../inside/files.ts";
 import { saidBy } from "../inside/guest.ts";
 import { MOST_SAID_BYTES } from "../inside/limits.ts";
-import { FileType } from "../inside/protocol/files_pb.js";
+import { FileType } from "../inside/protocol/files_pb.ts";
 import { openArchive } from "./archive.ts";
 import type { BuildMachine } from "./machine.ts";
 import { below, bytesOf, sourceOf } from "./place.ts";
@@ -33,7 +33,7 @@ export async function copyInto(
   const { first, rewritten } = await openArchive(archive);
   if (first === undefined) throw new Refusal(400, "There are no files to copy.");
   const single = !source.pattern && first.kind !== "directory" && below(source, first.path) === "";
-  const isDirectory = !single || target.endsWith("/") || (await kindOf(files, target)) === FileType.DIRECTORY;
+  const isDirectory = !single || target.endsWith("/") || (await files.statIfThere(target))?.type === FileType.DIRECTORY;
   const folder = await directoryAt(files, isDirectory ? target : posix.dirname(target));
   const only = isDirectory ? posix.basename(text) : posix.basename(target);
   const nameOf = (path: string) => below(source, path) || (single ? bytesOf(only) : "");
@@ -55,18 +55,6 @@ export async function copyInto(
 
 /** Makes a directory and those that lead to it, unless it is there, and returns what it is called in full. */
 export async function directoryAt(files: Files, path: string): Promise<string> {
-  const made = await files.makeDirectory(path).catch((error: unknown) => {
-    if (error instanceof Refusal && error.status === 409) return undefined;
-    throw error;
-  });
+  const made = await files.makeDirectory(path).catch(ifRefused(409));
   return (made ?? (await files.stat(path))).path;
-}
-
-async function kindOf(files: Files, path: string): Promise<FileType | undefined> {
-  try {
-    return (await files.stat(path)).type;
-  } catch (error) {
-    if (error instanceof Refusal && error.status === 404) return undefined;
-    throw error;
-  }
 }

@@ -5,7 +5,7 @@ import { HASH } from "./steps.ts";
 import type { Uploader } from "./uploads.ts";
 
 /** What a link is for. */
-export interface LinkedUpload {
+interface LinkedUpload {
   app: Uploader;
   hash: string;
 }

@@ -14,7 +14,7 @@ export interface SentParent {
 }
 
 /** How large the machines of a template are to be. Undefined: as the parent's. */
-export interface Sizes {
+interface Sizes {
   cpus: number | undefined;
   memoryMb: number | undefined;
 }

@@ -19,7 +19,7 @@ export interface Readiness {
 }
 
 /** The tag by which clients find the start command among the programs of a sandbox. */
-export const START_TAG = "start";
+const START_TAG = "start";
 export const FINALIZE = "finalize";
 
 interface SettleContext {

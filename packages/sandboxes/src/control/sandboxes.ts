@@ -1,16 +1,16 @@
 /** `/sandboxes` */
+import { given } from "@hibernaut/lib/given";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import type { Static } from "typebox";
 import { failureOf, Refusal } from "../failure.ts";
 import type { ChosenSandbox } from "../life/chosen.ts";
+import { DEFAULT_TIMEOUT_S, DEFAULT_TIMEOUT_V2_S } from "../life/limits.ts";
 import { pageOf } from "../life/page.ts";
 import { addedHeadersIn } from "../life/rules.ts";
 import { detailWire, INSIDE_VERSION, listedWire, type SandboxState, type SandboxView } from "../life/view.ts";
 import { type ControlDeps, goneSignal } from "./deps.ts";
 import {
   ConnectBody,
-  DEFAULT_TIMEOUT_S,
-  DEFAULT_TIMEOUT_V2_S,
   ForkBody,
   ListQuery,
   NetworkBody,
@@ -59,8 +59,7 @@ export function sandboxRoutes(app: FastifyInstance, { needs, sandboxes, tokens }
     const states = state === undefined ? byDefault : statesOf(state);
     const { page, next, running } = pageOf(sandboxes.list(appName), {
       ...rest,
-      ...(states !== undefined && { states }),
-      ...(nextToken !== undefined && { after: nextToken }),
+      ...given({ states, after: nextToken }),
     });
     if (next !== undefined) reply.header("X-Next-Token", next);
     if (states?.includes("running") ?? true) reply.header("X-Total-Running", running);
@@ -193,10 +192,12 @@ function chosenOf(body: Static<typeof NewSandbox>): ChosenSandbox {
       network === undefined
         ? undefined
         : {
-            ...(allowOut !== undefined && { allow_out: allowOut }),
-            ...(denyOut !== undefined && { deny_out: denyOut }),
-            ...(allowPublicTraffic !== undefined && { allow_public_traffic: allowPublicTraffic }),
-            ...(maskRequestHost !== undefined && { mask_request_host: maskRequestHost }),
+            ...given({
+              allow_out: allowOut,
+              deny_out: denyOut,
+              allow_public_traffic: allowPublicTraffic,
+              mask_request_host: maskRequestHost,
+            }),
           },
   };
 }

@@ -1,7 +1,7 @@
 /** The shapes of requests to the control API, as far as anything here depends on them. Fields that are not known are ignored. */
 import { MAX_EGRESS_ENTRIES } from "@hibernaut/domain/egress";
 import { Type } from "typebox";
-import { DEFAULT_TIMEOUT_S, DEFAULT_TIMEOUT_V2_S, MOST_LISTED } from "../life/limits.ts";
+import { MOST_LISTED } from "../life/limits.ts";
 
 const Texts = Type.Record(Type.String(), Type.String());
 const Timeout = Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 });
@@ -71,5 +71,3 @@ export const SnapshotsQuery = Type.Object({
   nextToken: Type.Optional(Type.String({ maxLength: 300 })),
   limit: Type.Integer({ minimum: 1, maximum: MOST_LISTED, default: MOST_LISTED }),
 });
-
-export { DEFAULT_TIMEOUT_S, DEFAULT_TIMEOUT_V2_S };

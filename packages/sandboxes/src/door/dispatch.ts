@@ -4,7 +4,7 @@ import { createContextKey, createContextValues, type HandlerContext } from "@con
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import type { SandboxNeeds } from "../contract.ts";
 import { failureOf, Refusal } from "../failure.ts";
-import { blameClient } from "../inside/connect-error.ts";
+import { blameClient, inConnectTerms } from "../inside/connect-error.ts";
 import { SandboxGuest } from "../inside/guest.ts";
 import { type Inside, namedUser } from "../inside/inside.ts";
 import { MOST_MESSAGE_BYTES } from "../inside/limits.ts";
@@ -51,6 +51,7 @@ export function dispatch({ needs, sandboxes, tokens, processes, control }: Dispa
     routes: (router) => registerServices(router, insideOf),
     grpc: false,
     requestGate: blameClient,
+    interceptors: [inConnectTerms],
     readMaxBytes: MOST_MESSAGE_BYTES,
     contextValues: (request) => createContextValues().set(INSIDE, insides.get(request as IncomingMessage)),
     fallback: (request, response) => {

@@ -1,5 +1,5 @@
 /** Errors of the services, in Connect's codes. */
-import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
+import { Code, ConnectError, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import { isHibernautError } from "@hibernaut/domain/errors";
 import { failureOf } from "../failure.ts";
 
@@ -30,7 +30,7 @@ export function blameClient({ signal }: HandlerContext): void {
   signal.addEventListener("abort", blame, { once: true });
 }
 
-export function connectError(error: unknown): ConnectError {
+function connectError(error: unknown): ConnectError {
   if (error instanceof ConnectError) return error;
   const { code: status, message } = failureOf(error);
   // Over HTTP both are 409.
@@ -38,19 +38,19 @@ export function connectError(error: unknown): ConnectError {
   return new ConnectError(message, code ?? Code.Internal, undefined, undefined, error);
 }
 
-/** Does the work, and says in Connect's terms why it failed. */
-export async function answering<T>(work: () => Promise<T>): Promise<T> {
+/** Says in Connect's terms why a method failed, before it answered or in the middle of its stream. */
+export const inConnectTerms: Interceptor = (next) => async (request) => {
   try {
-    return await work();
+    const response = await next(request);
+    return response.stream ? { ...response, message: streaming(response.message) } : response;
   } catch (error) {
     throw connectError(error);
   }
-}
+};
 
-/** The same for a stream. */
-export async function* streaming<T>(work: () => AsyncIterable<T>): AsyncGenerator<T, void> {
+async function* streaming<T>(messages: AsyncIterable<T>): AsyncGenerator<T, void> {
   try {
-    yield* work();
+    yield* messages;
   } catch (error) {
     throw connectError(error);
   }

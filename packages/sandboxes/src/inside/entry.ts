@@ -2,7 +2,7 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { EntryFields } from "@hibernaut/guest";
-import { type EntryInfo, EntryInfoSchema, FileType } from "./protocol/files_pb.js";
+import { type EntryInfo, EntryInfoSchema, FileType } from "./protocol/files_pb.ts";
 
 const TYPES: Record<string, FileType> = {
   file: FileType.FILE,

@@ -1,11 +1,11 @@
 /** Files in sandboxes: what is where, and what becomes of it. Every method rejects with a {@link Refusal}. */
 import { posix } from "node:path";
 import type { Readable } from "node:stream";
-import { Refusal } from "../failure.ts";
+import { ifRefused, Refusal } from "../failure.ts";
 import { Fields } from "./entry.ts";
 import { type GuestTask, type SandboxGuest, saidBy } from "./guest.ts";
 import { MOST_SAID_BYTES } from "./limits.ts";
-import type { EntryInfo } from "./protocol/files_pb.js";
+import type { EntryInfo } from "./protocol/files_pb.ts";
 import { type WatchedEvent, WatchReader } from "./watch-reader.ts";
 
 /** Files of one sandbox, for one request of one of its users. What is under way ends with the signal. */
@@ -32,6 +32,11 @@ export class Files {
     return new Fields(await this.#guest.ask("fs-stat", [this.#at(path)], this.#options)).entry();
   }
 
+  /** Undefined where nothing is there. */
+  async statIfThere(path: string): Promise<EntryInfo | undefined> {
+    return this.stat(path).catch(ifRefused(404));
+  }
+
   async list(path: string, depth: number): Promise<EntryInfo[]> {
     const fields = new Fields(await this.#guest.ask("fs-list", [this.#at(path), String(depth)], this.#options));
     const entries: EntryInfo[] = [];
@@ -49,9 +54,7 @@ export class Files {
 
   /** What is not there is removed already. */
   async remove(path: string): Promise<void> {
-    await this.#guest.ask("fs-remove", [this.#at(path)], this.#options).catch((error: unknown) => {
-      if (!(error instanceof Refusal && error.status === 404)) throw error;
-    });
+    await this.#guest.ask("fs-remove", [this.#at(path)], this.#options).catch(ifRefused(404));
   }
 
   async compose(sources: readonly string[], destination: string): Promise<EntryInfo> {

@@ -37,7 +37,7 @@ export interface GuestTask {
 }
 
 /** For whom a task is carried out. */
-export interface TaskOptions {
+interface TaskOptions {
   user: string | undefined;
   input?: boolean;
   /** Ends the task. */

@@ -2,7 +2,6 @@
 import { posix } from "node:path";
 import type { ConnectRouter, HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { Refusal } from "../failure.ts";
-import { answering, streaming } from "./connect-error.ts";
 import { environmentOf, type Inside } from "./inside.ts";
 import { KEEPALIVE_HEADER, keptAlive } from "./keepalive.ts";
 import { MOST_TERMINAL } from "./limits.ts";
@@ -14,7 +13,7 @@ import {
   Process as ProcessService,
   Signal,
   type StartRequest,
-} from "./protocol/processes_pb.js";
+} from "./protocol/processes_pb.ts";
 
 const SIGNALS: Partial<Record<Signal, number>> = { [Signal.SIGTERM]: 15, [Signal.SIGKILL]: 9 };
 
@@ -25,59 +24,53 @@ export function processService(router: ConnectRouter, insideOf: (context: Handle
     return processes.require(view.record.id, wordOf(selector));
   };
   const implementation: ServiceImpl<typeof ProcessService> = {
-    list: (_request, context) =>
-      answering(async () => {
-        const { processes, view } = insideOf(context);
-        return {
-          processes: processes.list(view.record.id).map(({ pid, label: { cmd, args, envs, cwd, tag } }) => ({
-            pid,
-            config: { cmd, args, envs, ...(cwd !== undefined && { cwd }) },
-            ...(tag !== undefined && { tag }),
-          })),
-        };
-      }),
-    start: (request, context) =>
-      streaming(async function* () {
-        const program = await begin(request, insideOf(context), context);
-        yield* eventsOf(program, insideOf(context), context);
-      }),
-    connect: (request, context) =>
-      streaming(() => eventsOf(programOf(context, request.process), insideOf(context), context)),
-    update: (request, context) =>
-      answering(async () => {
-        const program = programOf(context, request.process);
-        const size = sizeOf(request.pty);
-        if (size !== undefined) program.resize(size.rows, size.columns);
-        return {};
-      }),
-    streamInput: (requests, context) =>
-      answering(async () => {
-        let program: Program | undefined;
-        for await (const { event } of requests) {
-          if (event.case === "start") program = programOf(context, event.value.process);
-          if (event.case !== "data") continue;
-          if (program === undefined) throw new Refusal(400, "The first message has to say which process it is for.");
-          await write(program, event.value.input);
-        }
-        return {};
-      }),
-    sendInput: (request, context) =>
-      answering(async () => {
-        await write(programOf(context, request.process), request.input);
-        return {};
-      }),
-    sendSignal: (request, context) =>
-      answering(async () => {
-        const signal = SIGNALS[request.signal];
-        if (signal === undefined) throw new Refusal(400, "Only SIGTERM and SIGKILL can be sent.");
-        programOf(context, request.process).signal(signal);
-        return {};
-      }),
-    closeStdin: (request, context) =>
-      answering(async () => {
-        programOf(context, request.process).closeInput();
-        return {};
-      }),
+    list(_request, context) {
+      const { processes, view } = insideOf(context);
+      return {
+        processes: processes.list(view.record.id).map(({ pid, label: { cmd, args, envs, cwd, tag } }) => ({
+          pid,
+          config: { cmd, args, envs, ...(cwd !== undefined && { cwd }) },
+          ...(tag !== undefined && { tag }),
+        })),
+      };
+    },
+    async *start(request, context) {
+      const program = await begin(request, insideOf(context), context);
+      yield* eventsOf(program, insideOf(context), context);
+    },
+    async *connect(request, context) {
+      yield* eventsOf(programOf(context, request.process), insideOf(context), context);
+    },
+    update(request, context) {
+      const program = programOf(context, request.process);
+      const size = sizeOf(request.pty);
+      if (size !== undefined) program.resize(size.rows, size.columns);
+      return {};
+    },
+    async streamInput(requests, context) {
+      let program: Program | undefined;
+      for await (const { event } of requests) {
+        if (event.case === "start") program = programOf(context, event.value.process);
+        if (event.case !== "data") continue;
+        if (program === undefined) throw new Refusal(400, "The first message has to say which process it is for.");
+        await write(program, event.value.input);
+      }
+      return {};
+    },
+    async sendInput(request, context) {
+      await write(programOf(context, request.process), request.input);
+      return {};
+    },
+    sendSignal(request, context) {
+      const signal = SIGNALS[request.signal];
+      if (signal === undefined) throw new Refusal(400, "Only SIGTERM and SIGKILL can be sent.");
+      programOf(context, request.process).signal(signal);
+      return {};
+    },
+    closeStdin(request, context) {
+      programOf(context, request.process).closeInput();
+      return {};
+    },
   };
   router.service(ProcessService, implementation);
 }

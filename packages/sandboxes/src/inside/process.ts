@@ -18,7 +18,7 @@ export interface ProcessLabel {
   stdin: boolean;
 }
 
-export type ProcessOutput = { kind: "stdout" | "stderr" | "pty"; bytes: Buffer };
+type ProcessOutput = { kind: "stdout" | "stderr" | "pty"; bytes: Buffer };
 export type ProcessMessage = ProcessOutput | { kind: "end"; exit: CommandExit | { lost: string } };
 
 /** A client that reads at its own pace. */

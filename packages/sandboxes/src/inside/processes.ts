@@ -6,7 +6,7 @@ import { MOST_LABEL_BYTES } from "./limits.ts";
 import { Process, type ProcessLabel } from "./process.ts";
 
 /** What starts a program. */
-export interface StartProcess extends ProcessLabel {
+interface StartProcess extends ProcessLabel {
   user: string | undefined;
   size?: { rows: number; columns: number };
   /** Of the sandbox, below those of the client. */

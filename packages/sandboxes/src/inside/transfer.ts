@@ -10,7 +10,7 @@ import { Refusal } from "../failure.ts";
 import type { Files } from "./files.ts";
 import { environmentOf, filesOf, type Inside } from "./inside.ts";
 import { metadataOf } from "./metadata.ts";
-import type { EntryInfo } from "./protocol/files_pb.js";
+import type { EntryInfo } from "./protocol/files_pb.ts";
 import { targetOf } from "./target.ts";
 
 /** The longest body of `/files/compose`, in bytes: some thousand paths. */

@@ -3,7 +3,7 @@ import type { Readable } from "node:stream";
 import { create } from "@bufbuild/protobuf";
 import { MOST_ATTRIBUTES } from "@hibernaut/guest";
 import { Fields } from "./entry.ts";
-import { EventType, type FilesystemEvent, FilesystemEventSchema } from "./protocol/files_pb.js";
+import { EventType, type FilesystemEvent, FilesystemEventSchema } from "./protocol/files_pb.ts";
 
 const TYPES: Record<string, EventType> = {
   create: EventType.CREATE,

@@ -4,7 +4,7 @@ import { background } from "@hibernaut/lib/background";
 import { Refusal } from "../failure.ts";
 import type { Files } from "./files.ts";
 import { MOST_WAITING_EVENT_BYTES, MOST_WATCHERS, WATCHER_IDLE_MS } from "./limits.ts";
-import type { FilesystemEvent } from "./protocol/files_pb.js";
+import type { FilesystemEvent } from "./protocol/files_pb.ts";
 import type { WatchedEvent } from "./watch-reader.ts";
 
 interface Watcher {

@@ -6,7 +6,7 @@ import type { SandboxNeeds } from "../contract.ts";
 import { isMissing, Refusal } from "../failure.ts";
 
 /** A name without the team, which means nothing here. `tag` is undefined when none is named. */
-export interface NamedTemplate {
+interface NamedTemplate {
   name: string;
   tag: string | undefined;
 }

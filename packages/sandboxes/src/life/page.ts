@@ -3,7 +3,7 @@ import { Refusal } from "../failure.ts";
 import { type SandboxState, type SandboxView, stateOf } from "./view.ts";
 
 /** What a client asks for. */
-export interface SandboxQuery {
+interface SandboxQuery {
   /** `key=value&...`, each part URL encoded. All have to match. */
   metadata?: string;
   states?: readonly SandboxState[];

@@ -5,7 +5,7 @@ import { createHash, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 export type TokenUse = "inside" | "traffic";
 
 /** What a signed URL may do. */
-export type FileOperation = "read" | "write";
+type FileOperation = "read" | "write";
 
 export class SandboxTokens {
   readonly #key: Buffer;

@@ -1,6 +1,7 @@
 /** A machine that is a sandbox, as E2B's clients see it. */
 import type { MachineRecord, MachineState } from "@hibernaut/domain/machine";
 import type { Sandbox } from "@hibernaut/domain/sandbox";
+import { given } from "@hibernaut/lib/given";
 import type { MachineView } from "@hibernaut/machines";
 
 /** The version of E2B's own agent whose protocol is spoken. Clients choose by it what they ask for. */
@@ -60,15 +61,16 @@ export function detailWire(view: SandboxView, { domain, token }: { domain: strin
   return {
     ...listedWire(view),
     domain,
-    ...(token !== undefined && { envdAccessToken: token }),
-    ...(sandbox.allow_internet_access !== undefined && { allowInternetAccess: sandbox.allow_internet_access }),
+    ...given({ envdAccessToken: token, allowInternetAccess: sandbox.allow_internet_access }),
     lifecycle: { autoResume: sandbox.auto_resume, onTimeout: sandbox.on_timeout },
     ...(network !== undefined && {
       network: {
-        ...(network.allow_out !== undefined && { allowOut: network.allow_out }),
-        ...(network.deny_out !== undefined && { denyOut: network.deny_out }),
-        ...(network.allow_public_traffic !== undefined && { allowPublicTraffic: network.allow_public_traffic }),
-        ...(network.mask_request_host !== undefined && { maskRequestHost: network.mask_request_host }),
+        ...given({
+          allowOut: network.allow_out,
+          denyOut: network.deny_out,
+          allowPublicTraffic: network.allow_public_traffic,
+          maskRequestHost: network.mask_request_host,
+        }),
       },
     }),
   };

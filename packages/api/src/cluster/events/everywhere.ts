@@ -152,8 +152,7 @@ class Reading implements Disposable {
     }
     const items = sorted(hosts.map(until), (item) => ("event" in item ? item.event.at : ""));
     if (since === undefined && tail !== undefined) {
-      const all: Item[] = [];
-      for await (const item of items) all.push(item);
+      const all = await Array.fromAsync(items);
       const last = all.slice(Math.max(0, all.length - tail));
       for (const [name, end] of ends) positions.set(name, firstOf(last, name) ?? end);
       yield last.map((item) => this.#textOf(item)).join("");

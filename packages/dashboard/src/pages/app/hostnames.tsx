@@ -98,7 +98,7 @@ function HostnameRow({ app, row: { hostname, answers, certificate }, refusal, on
   const check = () => run(async () => setFindings(await api.checkCertificate(app, hostname)));
   return (
     <li class="stack" data-hostname={hostname}>
-      <div class="row-head">
+      <div class="section-head row-head">
         <strong>{hostname}</strong>
         <div class="buttons">
           <ActionButton class="small" busy={busy} label={`Check ${hostname}`} onClick={check}>

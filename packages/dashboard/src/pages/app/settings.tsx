@@ -23,9 +23,7 @@ import {
 
 /** Shows and changes the settings of an app's machines, of one process group at a time. */
 export function SettingsSection({ app }: { app: string }) {
-  const machines = useStore(TOPIC.machines, (store) =>
-    deployTargets([...store.machines.values()].filter(({ app_name: name }) => name === app)),
-  );
+  const machines = useStore(TOPIC.machines, (store) => deployTargets(store.machinesOf(app)));
   const groups = [...new Set(machines.map(groupOf))].sort();
   const [chosen, setChosen] = useState<string>();
   const group = chosen !== undefined && groups.includes(chosen) ? chosen : groups[0];

@@ -22,7 +22,7 @@ interface TargetProps {
 export function Target({ target, all, onChanged }: TargetProps) {
   const { name, url, running } = target;
   return (
-    <Section title={name} aside={<code class="target-url">{url}</code>}>
+    <Section title={name} aside={<code>{url}</code>}>
       <p role="status" class="target-now">
         {running !== null && (
           <>
@@ -73,7 +73,7 @@ function Fault({ title, text }: { title: ComponentChildren; text: string | undef
       <p>
         <strong>{title}</strong>
       </p>
-      <p class="fault-text">
+      <p class="muted">
         <Words text={text} />
       </p>
     </div>

@@ -17,12 +17,8 @@ const TIME_PX = 84;
 /** Room for the times, in pixels. */
 const X_AXIS = 30;
 
-export interface LoadPlotsProps {
-  loads: readonly Load[];
-}
-
 /** Both quantities over time. A gap is a time without a process. */
-export function LoadPlots({ loads }: LoadPlotsProps) {
+export function LoadPlots({ loads }: { loads: readonly Load[] }) {
   const times = loads.map(({ at }) => at / SECOND_MS);
   return (
     <div class="plots">

@@ -26,7 +26,7 @@ export interface PlacedNode extends Point {
 }
 
 /** An arrow as paths of SVG: its line, and its head. */
-export interface DrawnArrow extends Arrow {
+interface DrawnArrow extends Arrow {
   line: string;
   head: string;
 }

@@ -18,12 +18,8 @@ const DASH = [4, 4];
 /** Zero has no place on a logarithmic scale; nothing wakes in less, in milliseconds. */
 const LEAST_MS = 1;
 
-export interface PlotsProps {
-  report: WakesReport;
-}
-
 /** Wakes per hour as stacked bars, and their latencies as lines. */
-export function Plots({ report }: PlotsProps) {
+export function Plots({ report }: { report: WakesReport }) {
   return (
     <div class="plots">
       <PlotFigure

@@ -1,16 +1,13 @@
 /** Wakes per hour, and how long they took. */
-
 import type { Wakes as WakesReport } from "@hibernaut/client/browser";
-import type { ComponentType } from "preact";
-import { useEffect, useState } from "preact/hooks";
 import { useLoaded, useServices } from "../../data/context.ts";
 import { useFresh } from "../../data/fresh.ts";
 import { TOPIC } from "../../data/store.ts";
 import { WAKE_KINDS } from "../../data/track.ts";
 import { duration, hourOf } from "../../format.ts";
 import { Empty, ErrorNote, Loading, Section } from "../../parts/basics.tsx";
+import { lazyPart } from "../../parts/lazy.tsx";
 import { Table } from "../../parts/table.tsx";
-import type { PlotsProps } from "./plots.tsx";
 
 const COLUMNS = [
   "Hour",
@@ -21,6 +18,8 @@ const COLUMNS = [
 ] as const;
 
 const HOURS = 24;
+
+const Plots = lazyPart("the plots", async () => (await import("./plots.tsx")).Plots);
 
 /** Shows the wakes of the last 24 hours, as plots and as a table. */
 export function Wakes() {
@@ -39,7 +38,7 @@ export function Wakes() {
       )}
       {data !== undefined && any && (
         <>
-          <LazyPlots report={data} />
+          <Plots report={data} />
           <details class="more">
             <summary>Show as a table</summary>
             <WakeTable report={data} />
@@ -48,20 +47,6 @@ export function Wakes() {
       )}
     </Section>
   );
-}
-
-/** The plots' code is loaded when there is something to plot. */
-function LazyPlots(props: PlotsProps) {
-  const [Plots, setPlots] = useState<ComponentType<PlotsProps>>();
-  const [error, setError] = useState<unknown>();
-  useEffect(() => {
-    import("./plots.tsx").then(
-      (module) => setPlots(() => module.Plots),
-      (cause: unknown) => setError(new Error("The plots could not be loaded. Load the page again.", { cause })),
-    );
-  }, []);
-  if (error !== undefined) return <ErrorNote error={error} />;
-  return Plots === undefined ? <Loading what="the plots" /> : <Plots {...props} />;
 }
 
 function WakeTable({ report }: { report: WakesReport }) {
