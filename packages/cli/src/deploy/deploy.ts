@@ -116,7 +116,7 @@ export async function carryOut(
       });
       throw port === undefined ? error : new FoundPort(port);
     });
-    await templates?.deleteEarlier();
+    await templates?.deleteEarlier(groups.keys());
     return results;
   });
   if (statusPage !== undefined) await client.updateApp(context.app, { status_page: statusPage });

@@ -36,8 +36,7 @@ export async function preparePreview(
   for (const port of closed)
     production.say(`TCP port ${port} of the app file belongs to ${production.app}, and the preview is without it.`);
   if (copyVolumes) await copyAll(production, app.name, groups);
-  // A template makes several machines of a group, and a preview has one.
-  return { app, deployment: { ...deployment, groups, deploy: { ...deployment.deploy, template: false } } };
+  return { app, deployment: { ...deployment, groups } };
 }
 
 /** The groups of an app file as a preview has them: one machine of each, which sleeps, and no port that only one app can have. */
