@@ -42,7 +42,7 @@ test("a renewal changes names and wakes, or leaves them; the network stays", asy
 test.each([
   ["an app without a network", "alone", { network: true }, 412, /App alone is in no network/],
   ["names without a network", "shop-web", { aliases: ["web"] }, 400, /Add `network: true`/],
-  ["a name that is none", "shop-web", { network: true, aliases: ["a b"] }, 400, /cannot be an alias/],
+  ["a name that cannot be one", "shop-web", { network: true, aliases: ["a b"] }, 400, /cannot be an alias/],
   ["a network by name", "shop-web", { network: "shop" }, 400, /network/],
 ])("%s is refused, and nothing is made", async (_what, of, body, status, message) => {
   const refused = await put(of, body);

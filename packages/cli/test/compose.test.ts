@@ -2,6 +2,7 @@
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { BRIDGE } from "./bridge.ts";
 import { freshCli, type TestCli, useCli } from "./helpers.ts";
 import { useTempFolder } from "./temp-folder.ts";
 
@@ -14,19 +15,6 @@ services:
   db: {image: "${image}", expose: [5432], environment: {MODE: "${mode}"}, volumes: ["rows:/rows"]}
 volumes: {rows: }
 `;
-
-/** A platform whose machines have a bridge. */
-const platform = {
-  ...{ version: "0.1.0", region: "local", acceleratorReason: "a test", guestBundle: "1" },
-  hypervisor: {
-    hypervisor: "fake",
-    version: "1",
-    accelerator: "fake" as const,
-    cpu_model: "none",
-    machine_type: "none",
-  },
-  network: { mode: "bridge", reason: "a test" },
-};
 
 const named = (words: string) => `compose ${words} --file ${file()} --project-name cafe`;
 
@@ -44,7 +32,7 @@ const apps = async (cli: TestCli) => {
 };
 
 describe("on a bridge", () => {
-  const cli = freshCli({ platform });
+  const cli = freshCli({ platform: BRIDGE });
 
   test("a project comes up in order; then only what changed is deployed, and the rest is left", async () => {
     expect(await up(cli, PROJECT())).toMatchObject({

@@ -19,6 +19,8 @@ import { webOf } from "./workers.ts";
 export interface ServicePlan {
   service: string;
   app: string;
+  /** In a preview: the app that it is a preview of. */
+  previewOf?: string;
   /** What it is called in the network, besides the app's name. */
   aliases: string[];
   /** Undefined if it is built. */

@@ -83,7 +83,7 @@ export class Previews {
     if (stranger === undefined) return own;
     throw new HibernautError(
       "already_exists",
-      `The network ${own} has app ${stranger.name}, which is no preview ${name}: it would be within reach of what is tried out. Choose another name for the preview, or destroy that app first.`,
+      `The network ${own} has app ${stranger.name}, which does not belong to preview ${name}, and would be within reach of what is tried out. Choose another name for the preview, or destroy that app first.`,
       { network: own, app_name: stranger.name },
     );
   }
