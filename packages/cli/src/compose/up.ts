@@ -5,6 +5,7 @@
 import type { App, HibernautClient } from "@hibernaut/client";
 import type { ProjectPlan, ServicePlan } from "@hibernaut/compose";
 import { Context } from "../context.ts";
+import { unlessGone } from "../deploy/preview-gone.ts";
 import { CliError, Interrupted, toFailure } from "../failure.ts";
 import { appsOf, isOfCompose } from "./apps.ts";
 import { Builds } from "./builds.ts";
@@ -61,7 +62,8 @@ export async function up(context: Context, plan: ProjectPlan, options: UpOptions
         );
         context.say(`${service}: ${action}`);
         return { service, app: app.app, action };
-      } catch (error) {
+      } catch (failure) {
+        const error = plan.preview === undefined ? failure : await unlessGone(own, failure);
         if (error instanceof Interrupted) end.abort(error);
         end.signal.throwIfAborted();
         context.say(`${service}: ${toFailure(error).message}`);

@@ -5,6 +5,7 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import type { AppRecord } from "@hibernaut/domain/machine";
 import { isValidName, NAME_RULE } from "@hibernaut/domain/naming";
 import type { AppStore, Store } from "@hibernaut/store";
+import type { AppDeletions } from "../app-deletions.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { requireApp } from "../require-app.ts";
 import { changedPlace, type NetworkPlace, newPlace } from "./app-place.ts";
@@ -14,9 +15,13 @@ import type { Templates } from "./templates.ts";
 /** How long the deletion of an app waits for its machines to be destroyed. */
 const DESTROY_TIMEOUT_MS = 60_000;
 
+/** How often a deletion empties an app: what was under way when it began, such as a volume, may be there afterwards. */
+const MOST_ROUNDS = 3;
+
 interface AppsDependencies extends Pick<MachineDependencies, "volumes"> {
   store: Pick<Store, "apps" | "machines" | "templates">;
   templates: Pick<Templates, "deleteAll">;
+  deletions: Pick<AppDeletions, "during">;
 }
 
 /** Creates, lists and deletes apps. */
@@ -112,17 +117,28 @@ export class Apps {
   }
 
   /**
-   * Deletes an app. Rejects with `failed_precondition` while it has machines or volumes, unless `force` is set, which
+   * Deletes an app, to which nothing is added meanwhile. Rejects with `failed_precondition` while it has machines or volumes, unless `force` is set, which
    * destroys them first, with its templates.
    */
   async delete(name: string, { force = false } = {}): Promise<void> {
-    await this.empty(name, { force });
-    if (!this.#deps.store.apps.delete(name))
+    const { createdAt } = this.get(name);
+    await this.#deps.deletions.during(name, async () => {
+      for (let round = 1; round <= MOST_ROUNDS; round += 1) {
+        this.#requireSame(name, createdAt);
+        await this.empty(name, { force });
+        if (this.#deps.store.apps.delete(name)) return;
+      }
       throw new HibernautError(
         "aborted",
         `App ${name} got a new machine, volume or template while it was being deleted. Try again.`,
       );
+    });
     this.deleted();
+  }
+
+  #requireSame(name: string, createdAt: string): void {
+    if (this.get(name).createdAt === createdAt) return;
+    throw new HibernautError("aborted", `App ${name} was deleted by someone else. Another one of that name stays.`);
   }
 
   /**
@@ -131,10 +147,7 @@ export class Apps {
    */
   async empty(name: string, { force }: { force: boolean }): Promise<void> {
     const { createdAt } = this.get(name);
-    const stillSame = () => {
-      if (this.get(name).createdAt === createdAt) return;
-      throw new HibernautError("aborted", `App ${name} was deleted by someone else. Another one of that name stays.`);
-    };
+    const stillSame = () => this.#requireSame(name, createdAt);
     if (!force) this.#requireEmpty(name);
     // First: with them go the machines of their pools.
     await this.#deps.templates.deleteAll(name);

@@ -4,6 +4,7 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import type { AppRecord } from "@hibernaut/domain/machine";
 import { isPreviewOf, previewAppName, previewName } from "@hibernaut/domain/preview";
 import type { AppStore } from "@hibernaut/store";
+import type { AppDeletions } from "../app-deletions.ts";
 import type { Quotas } from "../quotas.ts";
 import { requireApp } from "../require-app.ts";
 import { changedPlace, type NetworkPlace, newPlace } from "./app-place.ts";
@@ -12,6 +13,8 @@ interface PreviewsDependencies {
   apps: AppStore;
   /** What apps may have. By default, everything. */
   quotas?: Pick<Quotas, "requirePreview"> | undefined;
+  /** What of this host is being deleted. By default nothing: the records of a cluster say so themselves. */
+  deletions?: Pick<AppDeletions, "requireLasting">;
 }
 
 /** What a preview is to be. */
@@ -43,7 +46,7 @@ export class Previews {
    * `already_exists` when another app has one of its names.
    */
   put(of: string, { name, expiresAt, place }: WantedPreview): AppRecord {
-    const { apps, quotas } = this.#deps;
+    const { apps, quotas, deletions } = this.#deps;
     const production = requireApp(apps, of);
     const { createdAt: ofCreatedAt, quota, preview: itself } = production;
     if (itself !== undefined)
@@ -62,6 +65,7 @@ export class Previews {
       apps.insert({ name: full, createdAt, ...(quota && { quota }), ...(network && { network }), preview });
     } else {
       requireRenewable(present, production);
+      deletions?.requireLasting(full);
       if (place !== undefined) apps.setNetwork(full, changedPlace(full, requireNetwork(present), place, apps));
       apps.setPreview(full, preview);
     }
