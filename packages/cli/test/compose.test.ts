@@ -56,6 +56,17 @@ describe("on a bridge", () => {
     expect(stdout).toMatch(/^db +running .*cafe-db$/m);
   });
 
+  test("who puts a new version on a queue that sleeps is told that a worker may start it at once", async () => {
+    await up(cli, PROJECT());
+    const { document } = await cli.json("machine list --app cafe-db");
+    await cli.hibernaut(`machine suspend ${document[0].id} --app cafe-db`);
+    await writeFile(file(), PROJECT("two"));
+    const { stderr } = await cli.hibernaut(named("up"));
+    expect(stderr).toContain(
+      "it starts with the next request, or at once if a worker that sleeps had a connection to it. With --prewarm",
+    );
+  });
+
   test("what depends on a service that fails is skipped, and the command fails with its reason", async () => {
     const { code, document } = await up(cli, PROJECT("one", "missing:1"));
     expect(code).toBe(1);

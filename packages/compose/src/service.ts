@@ -75,6 +75,11 @@ export function planService(service: string, definition: Mapping, parts: Parts):
       `${path}.x-hibernaut.autostop`,
       `A worker that is stopped has nothing to wake by. Write suspend or off.${worker.of === undefined ? "" : " If the service listens, add `expose`."}`,
     );
+  if (worker !== false && own.sleep.saidIdle && !own.sleep.said)
+    findings.warn(
+      `${path}.x-hibernaut.idle_timeout`,
+      "It has no effect: a worker sleeps only with `autostop: suspend` as well, because nothing shows that it works while it computes.",
+    );
   const listens = worker !== false ? [] : published.length + named.length > 0 ? named : (known?.ports ?? []);
   const ports = reachOf({ published, inside: listens }, own.http);
   const { mounts, files } = readVolumes(definition, `${path}.volumes`, parts);
