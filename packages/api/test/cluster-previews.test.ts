@@ -122,7 +122,7 @@ test("previews of a project share a network, whichever hosts they are made at, a
   const put = (host: ApiHost, app: string, aliases: string[]) =>
     ask(host, "PUT", `/v1/apps/${app}/previews/pr-12`, { network: true, aliases });
   const made = await Promise.all([put(a, "cafe-web", ["web"]), put(b, "cafe-db", ["db"]), put(c, "cafe-job", ["db"])]);
-  expect(made.map(({ status }) => status).toSorted()).toEqual([200, 200, 409]);
+  expect(made.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([200, 200, 409]);
   for (const { host } of hosts) await host.shared.catchUp();
   for (const { host } of hosts) {
     const members = host.platform.apps.list().filter(({ network }) => network?.name === "pr-12--cafe");
