@@ -113,3 +113,20 @@ test("a host that has something left of it destroys that later, and then forgets
   expect(b.world.store.volumes.list("pr-13--shop")).toEqual([]);
   await expect.poll(() => previews(b), { timeout: 10_000 }).toEqual([]);
 });
+
+test("previews of a project share a network, whichever hosts they are made at, and a name there is given away once", async () => {
+  const [a, b, c] = hosts;
+  for (const app of ["cafe-web", "cafe-db", "cafe-job"])
+    await ask(a, "POST", "/v1/apps", { app_name: app, network: "cafe" });
+  for (const { host } of hosts) await host.shared.catchUp();
+  const put = (host: ApiHost, app: string, aliases: string[]) =>
+    ask(host, "PUT", `/v1/apps/${app}/previews/pr-12`, { network: true, aliases });
+  const made = await Promise.all([put(a, "cafe-web", ["web"]), put(b, "cafe-db", ["db"]), put(c, "cafe-job", ["db"])]);
+  expect(made.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([200, 200, 409]);
+  for (const { host } of hosts) await host.shared.catchUp();
+  for (const { host } of hosts) {
+    const members = host.platform.apps.list().filter(({ network }) => network?.name === "pr-12--cafe");
+    expect(members.map(({ preview }) => preview?.of)).toContain("cafe-web");
+    expect(new Set(members.map(({ network }) => network?.address)).size).toBe(2);
+  }
+});

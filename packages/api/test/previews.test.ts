@@ -57,6 +57,7 @@ test("its token reaches neither production nor another app, and no app that only
       ["POST", "/secrets", { secrets: { A: "1" } }],
       ["GET", "/logs"],
       ["GET", "/volumes"],
+      ["GET", "/templates"],
       ["POST", "/machines", MACHINE],
       ["DELETE", `/machines/${machine}?force=true`],
     ] as const) {

@@ -1,4 +1,4 @@
-/** What is lost when an app is destroyed with its machines and volumes. */
+/** What is lost when apps are destroyed with their machines and volumes. */
 import type { HibernautClient, Machine, Volume } from "@hibernaut/client";
 import { requireAllHosts } from "./absent-hosts.ts";
 import { agree } from "./confirming.ts";
@@ -30,17 +30,22 @@ export async function lossOf(client: HibernautClient, app: string): Promise<Loss
  * On a terminal, lists what will be lost and asks. Elsewhere, only volumes need `--yes`: machines can be recreated. Nobody
  * can agree to lose what is not known: without `--yes`, rejects while a host may have more.
  */
-export async function agreeToLose(loss: Loss, yes: boolean): Promise<void> {
-  if (!yes) requireAllHosts(loss.missing, `may have volumes of ${loss.app}, which would be deleted`);
-  const nothing = loss.machines.length === 0 && loss.volumes.length === 0 && loss.missing.length === 0;
-  const unasked = loss.volumes.length === 0 && !process.stdin.isTTY;
+export async function agreeToLose(losses: readonly Loss[], yes: boolean): Promise<void> {
+  const names = losses.map(({ app }) => app).join(", ");
+  const machines = losses.flatMap((loss) => loss.machines);
+  const volumes = losses.flatMap((loss) => loss.volumes);
+  const missing = [...new Set(losses.flatMap((loss) => loss.missing))];
+  if (!yes) requireAllHosts(missing, `may have volumes of ${names}, which would be deleted`);
+  const nothing = machines.length === 0 && volumes.length === 0 && missing.length === 0;
+  const unasked = volumes.length === 0 && !process.stdin.isTTY;
   if (nothing || unasked) return;
-  await agree(lossText(loss), { yes, what: "destroyed" });
+  const what = `${losses.length === 1 ? "app" : "apps"} ${names}`;
+  await agree(lossText(what, { machines, volumes, missing }), { yes, what: "destroyed" });
 }
 
-function lossText({ app, missing, machines, volumes }: Loss): string {
+function lossText(what: string, { missing, machines, volumes }: Omit<Loss, "app">): string {
   return [
-    `Together with app ${app}, these will be deleted permanently:`,
+    `Together with ${what}, these will be deleted permanently:`,
     ...machines.map(({ id, name, state }) => `  machine ${id} (${name}), ${state}`),
     ...volumes.map(
       ({ id, name, size_gb: size, used_bytes: used, snapshots }) =>

@@ -6,7 +6,7 @@ import { planText } from "../src/compose/show.ts";
 const service = (name: string, more: Partial<ServicePlan> = {}): ServicePlan => ({
   ...{ service: name, app: `cafe-${name}`, aliases: [], image: "i", build: undefined, secrets: [], dependsOn: [] },
   ...{ wakes: [], links: [], ports: { tcp: [], inside: [] }, runsOnce: false, worker: false },
-  sleep: { autostop: "suspend", said: false, idleTimeout: 300 },
+  sleep: { autostop: "suspend", said: false, saidIdle: false, idleTimeout: 300 },
   config: {},
   ...more,
 });

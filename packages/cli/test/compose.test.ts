@@ -3,6 +3,7 @@ import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { useTempFolder } from "../../platform/test/helpers/temp.ts";
+import { BRIDGE } from "./bridge.ts";
 import { freshCli, type TestCli, useCli } from "./helpers.ts";
 
 const temp = useTempFolder("compose");
@@ -14,19 +15,6 @@ services:
   db: {image: "${image}", expose: [5432], environment: {MODE: "${mode}"}, volumes: ["rows:/rows"]}
 volumes: {rows: }
 `;
-
-/** A platform whose machines have a bridge. */
-const platform = {
-  ...{ version: "0.1.0", region: "local", acceleratorReason: "a test", guestBundle: "1" },
-  hypervisor: {
-    hypervisor: "fake",
-    version: "1",
-    accelerator: "fake" as const,
-    cpu_model: "none",
-    machine_type: "none",
-  },
-  network: { mode: "bridge", reason: "a test" },
-};
 
 const named = (words: string) => `compose ${words} --file ${file()} --project-name cafe`;
 
@@ -44,7 +32,7 @@ const apps = async (cli: TestCli) => {
 };
 
 describe("on a bridge", () => {
-  const cli = freshCli({ platform });
+  const cli = freshCli({ platform: BRIDGE });
 
   test("a project comes up in order; then only what changed is deployed, and the rest is left", async () => {
     expect(await up(cli, PROJECT())).toMatchObject({
@@ -66,6 +54,17 @@ describe("on a bridge", () => {
     expect(await apps(cli)).toMatchObject([{ network: { aliases: ["db", "store"] } }, {}]);
     const { stdout } = await cli.hibernaut(named("ps"));
     expect(stdout).toMatch(/^db +running .*cafe-db$/m);
+  });
+
+  test("who puts a new version on a queue that sleeps is told that a worker may start it at once", async () => {
+    await up(cli, PROJECT());
+    const { document } = await cli.json("machine list --app cafe-db");
+    await cli.hibernaut(`machine suspend ${document[0].id} --app cafe-db`);
+    await writeFile(file(), PROJECT("two"));
+    const { stderr } = await cli.hibernaut(named("up"));
+    expect(stderr).toContain(
+      "it starts with the next request, or at once if a worker that sleeps had a connection to it. With --prewarm",
+    );
   });
 
   test("what depends on a service that fails is skipped, and the command fails with its reason", async () => {

@@ -85,8 +85,10 @@ export abstract class AppClient extends PlatformClient {
   }
 
   /** Makes a preview of an app, which is an app of its own, or renews it. */
-  putPreview(app: string, name: string, { ttl, copy_secrets, ...options }: PutPreviewOptions = {}): Promise<App> {
-    const request = { params: { app_name: app, preview: name }, body: { ttl, copy_secrets }, ...options };
+  putPreview(app: string, name: string, given: PutPreviewOptions = {}): Promise<App> {
+    const { ttl, copy_secrets, network, aliases, wakes, ...options } = given;
+    const body = { ttl, copy_secrets, network, aliases, wakes };
+    const request = { params: { app_name: app, preview: name }, body, ...options };
     return this.call("put", "/v1/apps/{app_name}/previews/{preview}", request);
   }
 

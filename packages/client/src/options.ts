@@ -36,6 +36,12 @@ export interface PutPreviewOptions extends CallOptions {
   ttl?: number;
   /** Give it the secrets of the app, with their values. Default: false. */
   copy_secrets?: boolean;
+  /** Have it share a network with the previews of the same name of the apps in its production's network. Default: as it is, at first not. */
+  network?: boolean;
+  /** With `network`: what it is called there besides its own name. */
+  aliases?: string[];
+  /** With `network`: the apps there that a request which wakes it wakes as well. */
+  wakes?: string[];
 }
 
 /** What happens to a certificate that is removed. */

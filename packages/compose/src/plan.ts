@@ -11,6 +11,8 @@ export interface ProjectPlan {
   name: string;
   /** Each after those that it depends on. */
   apps: readonly ServicePlan[];
+  /** Set if the apps are those of a preview, with its name and that of the project. */
+  preview?: { name: string; of: string };
 }
 
 /** Returns the plan of a project. What is not carried is among the findings; after an error there, it is not to be carried out. */

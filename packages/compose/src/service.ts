@@ -19,6 +19,8 @@ import { webOf } from "./workers.ts";
 export interface ServicePlan {
   service: string;
   app: string;
+  /** In a preview: the app that it is a preview of. */
+  previewOf?: string;
   /** What it is called in the network, besides the app's name. */
   aliases: string[];
   /** Undefined if it is built. */
@@ -72,6 +74,11 @@ export function planService(service: string, definition: Mapping, parts: Parts):
     findings.error(
       `${path}.x-hibernaut.autostop`,
       `A worker that is stopped has nothing to wake by. Write suspend or off.${worker.of === undefined ? "" : " If the service listens, add `expose`."}`,
+    );
+  if (worker !== false && own.sleep.saidIdle && !own.sleep.said)
+    findings.warn(
+      `${path}.x-hibernaut.idle_timeout`,
+      "It has no effect: a worker sleeps only with `autostop: suspend` as well, because nothing shows that it works while it computes.",
     );
   const listens = worker !== false ? [] : published.length + named.length > 0 ? named : (known?.ports ?? []);
   const ports = reachOf({ published, inside: listens }, own.http);

@@ -13,6 +13,8 @@ export interface SleepTerms {
   said: boolean;
   /** Seconds without a request or a byte. */
   idleTimeout: number;
+  /** Whether it has `idle_timeout` by its own word. */
+  saidIdle: boolean;
 }
 
 interface Own {
@@ -46,6 +48,7 @@ export function ownOf(definition: Mapping, path: string, findings: Findings): Ow
       autostop: isAutostop ? (autostop ?? "suspend") : "suspend",
       said: autostop !== undefined,
       idleTimeout: Math.max(1, Math.round(seconds ?? DEFAULT_IDLE_S)),
+      saidIdle: idle !== undefined,
     },
   };
 }

@@ -341,6 +341,9 @@ test("a worker sleeps if the file says so, and only then", () => {
     };
   };
   expect([worker("idle_timeout: 1m").idle, worker("autostop: off").idle]).toEqual([undefined, undefined]);
+  const useless = "It has no effect: a worker sleeps only with `autostop: suspend` as well";
+  expect(worker("idle_timeout: 1m").said).toContainEqual(expect.stringContaining(useless));
+  expect(worker("autostop: off, idle_timeout: 1m").said).not.toContainEqual(expect.stringContaining(useless));
   expect(worker("autostop: suspend, idle_timeout: 1m")).toEqual({
     idle: 60,
     said: [

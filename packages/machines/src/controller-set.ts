@@ -5,6 +5,7 @@ import { findNamed } from "@hibernaut/domain/naming";
 import { Admission } from "./admission/admission.ts";
 import { HostMemory } from "./admission/host-memory.ts";
 import { QEMU_OVERHEAD } from "./admission/rules.ts";
+import { AppDeletions } from "./app-deletions.ts";
 import { MachineChanges } from "./changes.ts";
 import { MachineController } from "./controller.ts";
 import type { MachineDependencies } from "./dependencies.ts";
@@ -28,6 +29,8 @@ export class ControllerSet {
   readonly warmHistory: WarmHistory;
   /** Which starts the host has room for. */
   readonly admission: Admission;
+  /** Apps that get no more machines. */
+  readonly deletions = new AppDeletions();
   readonly #controllers = new Map<string, MachineController>();
   #closed = false;
   /** Where every change of a machine is told. */

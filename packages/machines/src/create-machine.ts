@@ -62,7 +62,12 @@ export async function createMachine(
 ): Promise<MachineController> {
   const { images, volumes, store, settings, bundles } = deps;
   requireApp(store.apps, app, `Create it with \`hibernaut apps create ${app}\`.`);
-  const requireSameApp = sameApp(store.apps, app);
+  const stillThere = sameApp(store.apps, app);
+  const requireSameApp = () => {
+    stillThere();
+    controllers.deletions.requireLasting(app);
+  };
+  requireSameApp();
   if (!isValidName(name))
     throw new HibernautError("invalid_argument", `A machine's name ${NAME_RULE}.`, { field: "name", value: name });
   requireRegion(region, settings.region);

@@ -70,7 +70,7 @@ export function openMachines(deps: MachineDependencies) {
   };
   const pools = new Pools(births);
   const templates = new Templates(births, pools);
-  const apps = new Apps({ ...deps, templates }, machines);
+  const apps = new Apps({ ...deps, templates, deletions: controllers.deletions }, machines);
   const logs = new Logs(deps, controllers, apps);
   const releases = new Releases(deps);
   const releaseCommands = new ReleaseCommands({ releases, machines, logs, controllers, log: deps.log });
@@ -78,7 +78,7 @@ export function openMachines(deps: MachineDependencies) {
   const timer = new DueTimer({ controllers, drain, clock: () => deps.clock?.() ?? new Date(), log: deps.log });
   return {
     apps,
-    previews: new Previews({ apps: deps.store.apps, quotas: deps.quotas }),
+    previews: new Previews({ apps: deps.store.apps, quotas: deps.quotas, deletions: controllers.deletions }),
     machines,
     releases,
     releaseCommands,

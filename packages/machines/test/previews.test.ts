@@ -12,6 +12,7 @@ const HOUR = 3_600_000;
 const GRACE = 600_000;
 const WITH_DATA = { ...SMALL, mounts: [{ volume: "data", path: "/data" }] };
 
+const never = new AbortController().signal;
 const told: string[] = [];
 const note = (_fields: object, message: string) => void told.push(message);
 const log = { info: note, warn: note, error: note };
@@ -76,6 +77,34 @@ test("a preview is gone after its time, with its machines and volumes, and produ
   const onDisk = await readdir(join(shop.world.folder, "volumes"));
   expect(onDisk).toContain(kept);
   expect(onDisk).not.toContain(lost);
+});
+
+test("its templates go with it, and those of production stay, which it can use in no way", async () => {
+  const { pass, in: time } = clocks();
+  const { previews, templates, restores } = shop.platform;
+  previews.put("shop", { name: "pr-12", expiresAt: time(HOUR) });
+  const keep = async (app: string) => {
+    const { record } = await shop.machines.create(app, { config: SMALL });
+    await shop.machines.wait(app, record.id, ["running"], { timeoutMs: 5000 });
+    const { template } = await templates.createOf(app, { machine: record.id, name: "ready" }, never);
+    return { machine: record.id, template: template.id };
+  };
+  const [production, preview] = [await keep("shop"), await keep("pr-12--shop")];
+  const none = { code: "not_found" };
+  await expect(templates.bear("pr-12--shop", production.template, {}, never)).rejects.toMatchObject(none);
+  await expect(templates.createOf("pr-12--shop", { machine: production.machine }, never)).rejects.toMatchObject(none);
+  await expect(
+    restores.restore("pr-12--shop", preview.machine, { template: production.template }, never),
+  ).rejects.toMatchObject(none);
+  const onDisk = () => readdir(join(shop.world.folder, "templates"));
+  expect(await onDisk()).toContain(preview.template);
+  await pass(HOUR);
+  await pass(GRACE);
+  await pass(1);
+  expect(names()).toEqual(["shop"]);
+  expect(shop.world.store.templates.list("pr-12--shop")).toEqual([]);
+  expect((await onDisk()).filter((name) => name !== "births")).toEqual([production.template]);
+  expect(await templates.bear("shop", "ready", {}, never)).toMatchObject({ record: { app: "shop" } });
 });
 
 test("a deploy renews it, also in the last moment, and no longer once its end is decided", async () => {

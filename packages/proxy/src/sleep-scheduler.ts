@@ -182,7 +182,7 @@ export class SleepScheduler {
     const { known, proxies, machines, log, now } = this.#options;
     const machine = known.get(id);
     if (machine?.policy === undefined || machine.draining) return;
-    const { idleTimeoutMs, autostop, autostopFallback: otherwise } = machine.policy;
+    const { idleTimeoutMs, autostop, autostopFallback: otherwise, quiet } = machine.policy;
     machine.draining = true;
     const agreed = await proxies.askToDrain(id, machine.resting ? 0 : idleTimeoutMs);
     // What has happened to it while the proxies were asked.
@@ -196,7 +196,8 @@ export class SleepScheduler {
     }
     try {
       const idleMs = Math.round(now() - machine.idleSince);
-      machines.sleep(machine.record.app, id, { how: autostop, otherwise }, { by: "proxy", idle_ms: idleMs });
+      const details = { by: "proxy", idle_ms: idleMs, ...(quiet && { quiet }) };
+      machines.sleep(machine.record.app, id, { how: autostop, otherwise }, details);
     } catch (error) {
       log.warn({ machine: id, reason: messageOf(error) }, "an idle machine could not be put to sleep");
     }

@@ -64,13 +64,15 @@ export const AppList = Type.Object({ apps: Type.Array(AppReply), total_apps: Typ
 
 export const AppParams = Type.Object({ app_name: Type.String() }, closed);
 
-const aliases = Type.Optional(
+/** What an app is called. */
+export const aliases = Type.Optional(
   Type.Array(Type.String({ examples: ["db"] }), {
     description: `What the app is called in its network besides its own name, up to ${MOST_ALIASES}.`,
   }),
 );
 
-const wakes = Type.Optional(
+/** Whom an app wakes. */
+export const wakes = Type.Optional(
   Type.Array(Type.String({ examples: ["shop-db"] }), {
     description: `Other apps of its network that a request which wakes it wakes as well, up to ${MOST_WAKES}.`,
   }),

@@ -1,4 +1,5 @@
 /** `/v1/apps/{app_name}/previews`: apps that show for a while what the app would be. */
+import { HibernautError } from "@hibernaut/domain/errors";
 import { PREVIEW_TTL_S } from "@hibernaut/domain/limits";
 import { Type } from "typebox";
 import { requireUnlimited } from "../access.ts";
@@ -6,7 +7,7 @@ import { deleteApp } from "../app-deletion.ts";
 import type { Api, ApiDeps, Writes } from "../deps.ts";
 import { routesOf } from "../route.ts";
 import { closed, Ok } from "../schemas.ts";
-import { AppParams, AppReply } from "./apps.schemas.ts";
+import { AppParams, AppReply, aliases, wakes } from "./apps.schemas.ts";
 import { type AppDeps, appWiring } from "./apps.ts";
 
 const route = routesOf("apps");
@@ -35,6 +36,14 @@ const PreviewBody = Type.Object(
           "Give it the secrets of the app, with their values: everyone who may change the preview can then read them. Needs a token for all apps. Default: false.",
       }),
     ),
+    network: Type.Optional(
+      Type.Boolean({
+        description:
+          "Whether it shares a network with the previews of the same name of the apps in its production's network, and with nothing else. It is called `<preview>--<network>`. Decided when the preview is made. Default: as it is, at first false.",
+      }),
+    ),
+    aliases,
+    wakes,
   },
   { ...closed, title: "PutPreviewRequest" },
 );
@@ -59,15 +68,19 @@ export function previewRoutes(app: Api, deps: AppDeps & Pick<ApiDeps, "previews"
     `${path}/:preview`,
     route(
       "Make a preview of an app, or renew it",
-      { scope: "deploy", limited: "previews", audited: ["ttl", "copy_secrets"] },
+      { scope: "deploy", limited: "previews", audited: ["ttl", "copy_secrets", "network", "aliases", "wakes"] },
       { params: PreviewParams, optionalBody: PreviewBody, reply: AppReply },
     ),
     async ({ token, params: { app_name: of, preview: name }, body }) => {
-      const { ttl = previewTtlS, copy_secrets: copySecrets = false } = body;
+      const { ttl = previewTtlS, copy_secrets: copySecrets = false, network = false, ...place } = body;
       if (copySecrets) requireUnlimited(token, "deploy");
+      if (!network && Object.keys(place).length > 0)
+        throw new HibernautError("invalid_argument", "`aliases` and `wakes` are for a network. Add `network: true`.", {
+          field: "network",
+        });
       const expiresAt = new Date(Date.now() + ttl * 1000).toISOString();
       const made = await write((shared) => {
-        const preview = shared.previews.put(of, { name, expiresAt });
+        const preview = shared.previews.put(of, { name, expiresAt, ...(network && { place }) });
         if (copySecrets) shared.secrets.copy(of, preview.name);
         return preview;
       });

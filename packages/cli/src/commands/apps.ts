@@ -186,7 +186,7 @@ const destroy = command({
   examples: ["hibernaut apps destroy shop", "hibernaut apps destroy shop --force"],
   async run(context, [name = ""], { force = false, yes = false }) {
     const client = await context.client();
-    if (force) await agreeToLose(await lossOf(client, name), yes);
+    if (force) await agreeToLose([await lossOf(client, name)], yes);
     await client.destroyApp(name, { force });
     return { document: { name, ok: true }, text: `Deleted app ${name}.` };
   },

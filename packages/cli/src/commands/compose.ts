@@ -6,6 +6,7 @@ import { YES } from "../confirming.ts";
 import type { Context } from "../context.ts";
 import { stateCell } from "../crashed.ts";
 import { WAIT_TIMEOUT_S } from "../defaults.ts";
+import { COPY_SECRETS, COPY_VOLUMES, TTL } from "../deploy/preview-options.ts";
 import { LIMIT, SHORT_ID, SINCE } from "../entries.ts";
 import { LISTING, listText } from "../listing.ts";
 import { localWord, writtenTime } from "../local-time.ts";
@@ -36,6 +37,9 @@ const up = command({
     "Creates an app for each service, in a network of the project, builds or pulls its image, and starts it once those are up that it depends on. Services that have not changed are left as they are, asleep or awake.",
   options: [
     ...PROJECT,
+    TTL,
+    COPY_SECRETS,
+    COPY_VOLUMES,
     ...UPLOAD,
     { flags: "-d, --detach", description: "has no effect: machines run without the command", hidden: true },
     { flags: "--build", description: "has no effect: images are always built", hidden: true },
@@ -48,7 +52,12 @@ const up = command({
     },
     timeOption("--wait-timeout <time>", "how long a service may take to pass its checks", WAIT_TIMEOUT_S),
   ],
-  examples: ["hibernaut compose up", "hibernaut compose up -f compose.yaml --profile web", "hibernaut up"],
+  examples: [
+    "hibernaut compose up",
+    "hibernaut compose up -f compose.yaml --profile web",
+    "hibernaut compose up --preview pr-12 --ttl 7d",
+    "hibernaut up",
+  ],
   async run(context, _args, options) {
     return (await import("../compose/commands.ts")).upProject(context, options);
   },
@@ -61,20 +70,27 @@ async function project(context: Context, options: ProjectOptions, words: readonl
     import("../compose/load.ts"),
   ]);
   const { name, described } = namesOf(options);
-  return { name, described, apps: named(await requireApps(await context.client(), name), name, words) };
+  return {
+    name,
+    described,
+    apps: named(await requireApps(await context.client(), name, options.preview), name, words),
+  };
 }
 
 const down = command({
   name: "down",
   summary: "Destroy the machines of a project; with --volumes, also its data",
   description:
-    "The apps are kept, with their volumes, secrets and hostnames, unless you say --volumes. What machines wrote elsewhere is lost. Apps in which there are machines that no compose file describes are left alone.",
+    "The apps are kept, with their volumes, secrets and hostnames, unless you say --volumes. What machines wrote elsewhere is lost. Apps in which there are machines that no compose file describes are left alone. With --preview, the preview is destroyed with all that it has.",
   options: [...PROJECT, { flags: "-v, --volumes", description: "destroy volumes as well, with their snapshots" }, YES],
   examples: ["hibernaut compose down", "hibernaut compose down --volumes --yes"],
   async run(context, _args, options) {
-    const { takeDown } = await import("../compose/down.ts");
-    const { volumes = false, yes = false } = options;
-    return takeDown(context, await project(context, options, []), { volumes, yes });
+    const { volumes = false, yes = false, preview } = options;
+    const found = await project(context, options, []);
+    if (preview === undefined) return (await import("../compose/down.ts")).takeDown(context, found, { volumes, yes });
+    const { destroyPreviews, ofPreview } = await import("../compose/previews.ts");
+    const gone = await destroyPreviews(context, ofPreview(found.apps, preview), yes);
+    return { document: { project: found.name, apps: gone }, text: `Destroyed preview ${preview}: ${gone.join(", ")}.` };
   },
 });
 

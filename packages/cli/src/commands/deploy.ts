@@ -3,13 +3,13 @@ import type { Release } from "@hibernaut/client";
 import { BUILD_OPTIONS } from "../build/options.ts";
 import { type Command, command, timeOption } from "../command.ts";
 import { WAIT_TIMEOUT_S } from "../defaults.ts";
+import { COPY_SECRETS, COPY_VOLUMES, FOR_PREVIEWS, TTL } from "../deploy/preview-options.ts";
 import { STRATEGIES } from "../deploy/strategies.ts";
 import { UsageError } from "../failure.ts";
 import { listText } from "../listing.ts";
 import { TABLE } from "../output-format.ts";
 import { ago } from "../terminal.ts";
 import { UPLOAD } from "../upload/provide.ts";
-import { COPY_SECRETS, TTL } from "./previews.ts";
 
 const DEFAULT_RELEASES = 25;
 
@@ -48,7 +48,7 @@ const deploy = command({
     },
     TTL,
     COPY_SECRETS,
-    { flags: "--copy-volumes", description: "give a new preview copies of the app's volumes, in place of empty ones" },
+    COPY_VOLUMES,
     { flags: "--skip-release-command", description: "don't run the release_command of the app file" },
     { flags: "--region <region>", description: "region to create machines in" },
     { flags: "--host <host>", description: "in a cluster, the host to create machines on (default: chosen for each)" },
@@ -69,8 +69,7 @@ const deploy = command({
     if (options.buildOnly && options.image !== undefined)
       throw new UsageError("--build-only builds an image, and --image names one. Leave one of them out.");
     const { preview, ttl, copySecrets, copyVolumes } = options;
-    if (preview === undefined && (ttl !== undefined || copySecrets || copyVolumes))
-      throw new UsageError("--ttl, --copy-secrets and --copy-volumes are for previews. Add --preview <name>.");
+    if (preview === undefined && (ttl !== undefined || copySecrets || copyVolumes)) throw new UsageError(FOR_PREVIEWS);
     const { deployFindingPort } = await import("../deploy/deploy.ts");
     return deployFindingPort(named, options);
   },

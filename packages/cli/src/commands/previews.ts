@@ -1,26 +1,11 @@
 /** `hibernaut previews` */
-import { PREVIEW_TTL_S } from "@hibernaut/domain/limits";
 import { urlsFrom } from "../answering.ts";
-import { agreeToLose, lossOf } from "../app-loss.ts";
 import { command, type Noun } from "../command.ts";
 import { YES } from "../confirming.ts";
+import { COPY_SECRETS, TTL } from "../deploy/preview-options.ts";
 import { listCommand } from "../listing.ts";
 import { given } from "../option-values.ts";
 import { until } from "../terminal.ts";
-
-/** For `deploy --preview`, too. */
-export const TTL = {
-  flags: "--ttl <time>",
-  description: "how long the preview is kept from now on, such as 72h or 7d (default: as the platform says, 72h)",
-  ...PREVIEW_TTL_S,
-  unit: "life",
-} as const;
-
-/** For `deploy --preview`, too. */
-export const COPY_SECRETS = {
-  flags: "--copy-secrets",
-  description: "give the preview the app's secrets, which its code can then read",
-} as const;
 
 const NAME = [{ usage: "<name>", description: "name of the preview, such as pr-12" }] as const;
 
@@ -68,7 +53,7 @@ const destroy = command({
   aliases: ["rm"],
   summary: "Destroy a preview",
   description:
-    "Its machines and volumes are destroyed with it, and nothing of the app that it is a preview of. On a terminal, the command lists them and asks first; elsewhere, it needs --yes if volumes would be deleted.",
+    "Its machines and volumes are destroyed with it, and nothing of the app that it is a preview of. A preview of a compose project goes as a whole. On a terminal, the command lists them and asks first; elsewhere, it needs --yes if volumes would be deleted.",
   arguments: NAME,
   options: [YES],
   ofApp: true,
@@ -76,9 +61,13 @@ const destroy = command({
   async run(context, [name = ""], { yes = false }) {
     const client = await context.client();
     const found = (await client.listPreviews(context.app)).find(({ preview }) => preview?.name === name);
-    if (found !== undefined) await agreeToLose(await lossOf(client, found.name), yes);
-    await client.destroyPreview(context.app, name);
-    return { document: { name, ok: true }, text: `Destroyed preview ${name} of ${context.app}.` };
+    // The platform says why there is none.
+    if (found === undefined) await client.destroyPreview(context.app, name);
+    const { destroyPreviews, togetherWith } = await import("../compose/previews.ts");
+    const all = found === undefined ? [] : await togetherWith(client, found);
+    const gone = await destroyPreviews(context, all, yes);
+    const others = gone.length > 1 ? `, with the rest of its project: ${gone.join(", ")}` : "";
+    return { document: { name, ok: true, apps: gone }, text: `Destroyed preview ${name} of ${context.app}${others}.` };
   },
 });
 

@@ -14,10 +14,12 @@ export function isOfCompose({ config: { metadata = {} } }: Pick<Machine, "config
 }
 
 /** Rejects with `not_found` if the project has no apps. */
-export async function requireApps(client: HibernautClient, project: string): Promise<App[]> {
+export async function requireApps(client: HibernautClient, project: string, preview?: string): Promise<App[]> {
   const apps = await appsOf(client, project);
   if (apps.length > 0) return apps;
-  throw new CliError("not_found", `The project ${project} has no apps. Start it: hibernaut compose up`);
+  const option = preview === undefined ? "" : ` --preview ${preview}`;
+  const what = preview === undefined ? `project ${project}` : `preview ${project}`;
+  throw new CliError("not_found", `The ${what} has no apps. Start it: hibernaut compose up${option}`);
 }
 
 /** What people call an app of a project: its service. */

@@ -3,7 +3,8 @@ import { answersAt } from "../answering.ts";
 import type { Result } from "../command.ts";
 import { Context } from "../context.ts";
 import { WAIT_TIMEOUT_S } from "../defaults.ts";
-import { toFailure } from "../failure.ts";
+import { FOR_PREVIEWS } from "../deploy/preview-options.ts";
+import { toFailure, UsageError } from "../failure.ts";
 import { given } from "../option-values.ts";
 import { lines, table } from "../terminal.ts";
 import { findingText, loadProject } from "./load.ts";
@@ -24,14 +25,23 @@ interface UpOptions extends ProjectOptions {
   forceRecreate?: boolean;
   parallel?: number;
   upload?: boolean;
+  ttl?: number;
+  copySecrets?: boolean;
+  copyVolumes?: boolean;
 }
 
 /** Brings the project up. */
 export async function upProject(context: Context, options: UpOptions): Promise<Result> {
+  const { ttl, copySecrets, copyVolumes } = options;
+  if (options.preview === undefined && (ttl !== undefined || copySecrets || copyVolumes))
+    throw new UsageError(FOR_PREVIEWS);
   const { plan, findings } = loadProject(options);
   for (const finding of findings) if (finding.severity === "warning") context.say(findingText(finding));
   const { waitTimeout = WAIT_TIMEOUT_S, forceRecreate = false, parallel = PARALLEL, upload } = options;
-  const outcomes = await up(context, plan, { waitTimeout, force: forceRecreate, parallel, ...given({ upload }) });
+  const outcomes = await up(context, plan, {
+    ...{ waitTimeout, force: forceRecreate, parallel },
+    ...given({ upload, ttl, copySecrets, copyVolumes }),
+  });
   const failures = outcomes.flatMap(({ error }) => error ?? []);
   const services = outcomes.map(({ error, ...outcome }) => ({
     ...outcome,
@@ -39,7 +49,7 @@ export async function upProject(context: Context, options: UpOptions): Promise<R
   }));
   const rows = services.map(({ service, app, action }) => [service, app, action]);
   return {
-    document: { project: plan.name, services },
+    document: { project: plan.preview?.of ?? plan.name, ...given({ preview: plan.preview?.name }), services },
     text: lines(table([["SERVICE", "APP", "RESULT"], ...rows]), await answers(context, services)),
     ...(failures.length > 0 && { failures }),
   };

@@ -16,7 +16,7 @@ import type { Builds } from "./builds.ts";
 /** The metadata key of what a machine was made from: a service that is the same is left as it is. */
 export const DIGEST_METADATA = "hibernaut_compose";
 /** The only process group of a service. */
-const GROUP = "app";
+export const GROUP = "app";
 
 export interface ServiceOptions {
   waitTimeout: number;

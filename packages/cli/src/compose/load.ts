@@ -2,6 +2,7 @@
 import { readFileSync, realpathSync, statSync } from "node:fs";
 import {
   appName,
+  asPreview,
   type Disk,
   type Finding,
   Findings,
@@ -9,6 +10,7 @@ import {
   planProject,
   readProject,
 } from "@hibernaut/compose";
+import { previewAppName } from "@hibernaut/domain/preview";
 import { configFile } from "../config.ts";
 import { CliError } from "../failure.ts";
 import type { ProjectOptions } from "./options.ts";
@@ -58,7 +60,9 @@ function read(path: string): Buffer {
 export function loadProject(options: ProjectOptions): Loaded {
   const findings = new Findings();
   const project = readProject(readOptions(options), DISK, findings);
-  const plan = project === undefined ? undefined : planProject(project, DISK, findings);
+  const own = project && planProject(project, DISK, findings);
+  const { preview } = options;
+  const plan = own === undefined || preview === undefined ? own : asPreview(own, preview, findings);
   const errors = findings.list.filter(({ severity }) => severity === "error");
   if (plan === undefined || errors.length > 0)
     throw new CliError(
@@ -69,7 +73,7 @@ export function loadProject(options: ProjectOptions): Loaded {
 }
 
 /**
- * Returns the name of the project, for what is about its apps, and the apps that its files describe. Rejects with `invalid_argument` when the files have an error or
+ * Returns the name of the project or its preview, for what is about its apps, and the apps that its files describe. Rejects with `invalid_argument` when the files have an error or
  * their name a variable that is not set: it would be the name of another project.
  */
 export function namesOf(options: ProjectOptions): { name: string; described: ReadonlySet<string> } {
@@ -80,7 +84,8 @@ export function namesOf(options: ProjectOptions): { name: string; described: Rea
   );
   if (project === undefined || trouble !== undefined)
     throw new CliError("invalid_argument", trouble === undefined ? "There is no project here." : findingText(trouble));
-  const { name, services, inactive } = project;
+  const { name: own, services, inactive } = project;
+  const name = options.preview === undefined ? own : previewAppName(options.preview, own);
   return { name, described: new Set([...services.keys(), ...inactive].map((service) => appName(name, service))) };
 }
 

@@ -11,6 +11,7 @@ export const PROJECT = [
   },
   { flags: "-p, --project-name <name>", description: "name of the project (default: the directory's)" },
   { flags: "--profile <name>", description: "also the services of this profile; may repeat", repeats: true },
+  { flags: "--preview <name>", description: "a preview of the project, such as pr-12, in place of the project itself" },
   { flags: "--env-file <file>", description: "a file of variables in place of .env; may repeat", repeats: true },
 ] as const satisfies readonly Option[];
 

@@ -1,5 +1,5 @@
 /** A plan as text. Pure. */
-import type { Finding, ServicePlan } from "@hibernaut/compose";
+import type { Finding, ProjectPlan, ServicePlan } from "@hibernaut/compose";
 import { durationText } from "../appfile/quantities.ts";
 import { count, lines, table } from "../terminal.ts";
 import { findingText, inLine, type Loaded } from "./load.ts";
@@ -15,11 +15,16 @@ export function planText({ plan, findings }: Loaded): string {
     sleepText(app),
   ]);
   return lines(
-    `Project ${plan.name}: ${count(plan.apps.length, "app")} in the network ${plan.name}.`,
+    `${titleOf(plan)}: ${count(plan.apps.length, "app")} in the network ${plan.name}.`,
     table([["SERVICE", "APP", "IMAGE", "REACHED", "MEMORY", "SLEEPS"], ...rows]),
     findings.length > 0 && ["\nWhat is carried in another way, or not at all:", ...findings.map(indented)].join("\n"),
-    "\nNext: hibernaut compose up",
+    `\nNext: hibernaut compose up${plan.preview === undefined ? "" : ` --preview ${plan.preview.name}`}`,
   );
+}
+
+/** What the plan is of. */
+export function titleOf({ name, preview }: ProjectPlan): string {
+  return preview === undefined ? `Project ${name}` : `Preview ${preview.name} of project ${preview.of}`;
 }
 
 function indented(finding: Finding): string {

@@ -5,10 +5,12 @@
 import type { App, HibernautClient } from "@hibernaut/client";
 import type { ProjectPlan, ServicePlan } from "@hibernaut/compose";
 import { Context } from "../context.ts";
+import { unlessGone } from "../deploy/preview-gone.ts";
 import { CliError, Interrupted, toFailure } from "../failure.ts";
 import { appsOf, isOfCompose } from "./apps.ts";
 import { Builds } from "./builds.ts";
 import { type Action, deployService, type ServiceOptions } from "./deploy-service.ts";
+import { type PreviewTerms, preparePreviews } from "./previews.ts";
 import { chainsBehind, Turns } from "./turns.ts";
 
 /** Cold starts at once: each takes a CPU, and pulls an image. */
@@ -22,7 +24,7 @@ export interface Outcome {
   error?: unknown;
 }
 
-interface UpOptions extends Omit<ServiceOptions, "builds"> {
+interface UpOptions extends Omit<ServiceOptions, "builds">, PreviewTerms {
   parallel: number;
 }
 
@@ -35,7 +37,7 @@ export async function up(context: Context, plan: ProjectPlan, options: UpOptions
       "failed_precondition",
       "The platform's network is in user mode, in which machines do not reach each other. Run the platform as root, with HIBERNAUT_NETWORK=bridge: see docs/network.md.",
     );
-  await prepareApps(context, plan);
+  await (plan.preview === undefined ? prepareApps(context, plan) : preparePreviews(context, plan, options));
   const turns = new Turns(options.parallel);
   // Those that most others wait for, so that the last ones do not start one by one at the end.
   const chains = chainsBehind(plan.apps);
@@ -60,7 +62,8 @@ export async function up(context: Context, plan: ProjectPlan, options: UpOptions
         );
         context.say(`${service}: ${action}`);
         return { service, app: app.app, action };
-      } catch (error) {
+      } catch (failure) {
+        const error = plan.preview === undefined ? failure : await unlessGone(own, failure);
         if (error instanceof Interrupted) end.abort(error);
         end.signal.throwIfAborted();
         context.say(`${service}: ${toFailure(error).message}`);

@@ -15,6 +15,7 @@ import { FoundPort, foundPort, hasWorked } from "./found-port.ts";
 import { DoesNotWork } from "./healthy.ts";
 import { planDeploy } from "./plan.ts";
 import { type PreviewOptions, preparePreview } from "./preview.ts";
+import { unlessGone } from "./preview-gone.ts";
 import { runReleaseCommand } from "./release-command.ts";
 import { ReleaseTemplates } from "./release-templates.ts";
 import { reporting } from "./reporting.ts";
@@ -55,7 +56,9 @@ async function deployOnce(named: Context, options: DeployOptions): Promise<Resul
     return (await carryOut(context, deployment, { ...options, portOf })).result;
   }
   const { app: preview, deployment: own } = await preparePreview(production, deployment, options);
-  const { result } = await carryOut(context, own, { ...options, portOf });
+  const { result } = await carryOut(context, own, { ...options, portOf }).catch(async (error: unknown) => {
+    throw await unlessGone(context, error);
+  });
   return { ...result, document: { ...(result.document as object), preview } };
 }
 
@@ -116,7 +119,7 @@ export async function carryOut(
       });
       throw port === undefined ? error : new FoundPort(port);
     });
-    await templates?.deleteEarlier();
+    await templates?.deleteEarlier(groups.keys());
     return results;
   });
   if (statusPage !== undefined) await client.updateApp(context.app, { status_page: statusPage });

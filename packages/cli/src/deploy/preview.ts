@@ -35,9 +35,8 @@ export async function preparePreview(
     );
   for (const port of closed)
     production.say(`TCP port ${port} of the app file belongs to ${production.app}, and the preview is without it.`);
-  if (copyVolumes) await copyAll(production, app.name, groups);
-  // A template makes several machines of a group, and a preview has one.
-  return { app, deployment: { ...deployment, groups, deploy: { ...deployment.deploy, template: false } } };
+  if (copyVolumes) await copyVolumesTo(production, app.name, groups);
+  return { app, deployment: { ...deployment, groups } };
 }
 
 /** The groups of an app file as a preview has them: one machine of each, which sleeps, and no port that only one app can have. */
@@ -71,8 +70,12 @@ function requireNamed({ mounts = [] }: MachineConfig): void {
   );
 }
 
-/** Copies the volumes that the machines of the preview are going to mount, unless it has them already. */
-async function copyAll(production: Context, app: string, groups: ReadonlyMap<string, WantedGroup>): Promise<void> {
+/** Copies the volumes that the machines of the preview `app` are going to mount, unless it has them already. */
+export async function copyVolumesTo(
+  production: Context,
+  app: string,
+  groups: ReadonlyMap<string, { config: Pick<MachineConfig, "mounts"> }>,
+): Promise<void> {
   const client = await production.client();
   const [volumes, machines, own] = await Promise.all([
     client.listVolumes(production.app),

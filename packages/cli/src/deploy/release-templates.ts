@@ -61,16 +61,24 @@ export class ReleaseTemplates {
     });
   }
 
-  /** Deletes the templates of earlier releases. The machines that were made from them stay. */
-  async deleteEarlier(): Promise<void> {
+  /**
+   * Deletes the templates of these process groups that earlier releases kept. If this one kept none, because no machine had to
+   * start, the template stays of which the machines still are. Those that were made from a template stay.
+   */
+  async deleteEarlier(groups: Iterable<string>): Promise<void> {
     const { app } = this.#context;
     const client = await this.#context.client();
-    const groups = [...this.#known.keys()];
-    for (const { id, name } of await client.listTemplates(app)) {
-      const version = Number(OF_A_RELEASE.exec(name)?.[1] ?? this.#release);
-      if (version < this.#release && groups.some((group) => name === templateName(version, group)))
-        await client.deleteTemplate(app, id).catch(unlessGone);
-    }
+    const names = [...groups];
+    const earlier = (await client.listTemplates(app)).flatMap((template) => {
+      const version = Number(OF_A_RELEASE.exec(template.name)?.[1] ?? this.#release);
+      const group = names.find((one) => template.name === templateName(version, one));
+      return version < this.#release && group !== undefined ? [{ template, group }] : [];
+    });
+    if (earlier.length === 0) return;
+    const machines = await client.listMachines(app);
+    for (const { template, group } of earlier)
+      if (this.#known.has(group) || !machines.some((machine) => isLike(machine, template)))
+        await client.deleteTemplate(app, template.id).catch(unlessGone);
   }
 
   async #use(
@@ -101,8 +109,11 @@ function unlessGone(error: unknown): void {
 }
 
 /** The newest template of a release from which a machine like this one can be made. Undefined without one. */
-export function templateLike({ image, config }: Machine, templates: readonly Template[]): Template | undefined {
-  return templates
-    .filter(({ name }) => OF_A_RELEASE.test(name))
-    .findLast((template) => template.image.digest === image.digest && sameConfig(template.config, config));
+export function templateLike(machine: Machine, templates: readonly Template[]): Template | undefined {
+  return templates.filter(({ name }) => OF_A_RELEASE.test(name)).findLast((template) => isLike(machine, template));
+}
+
+/** Whether the template makes machines of the same image and configuration. */
+function isLike({ image, config }: Machine, template: Template): boolean {
+  return template.image.digest === image.digest && sameConfig(template.config, config);
 }

@@ -61,7 +61,7 @@ async function carryOutAndWait(
       await untilPrewarmed(context, step.machine, left, options);
     else
       options.onStep(
-        `Machine ${id} is ${await waitFor(context, id, ["settled"], options)}. The new version is not tested yet: it starts with the next request. With --prewarm, a deploy starts it, checks it, and lets it sleep again.`,
+        `Machine ${id} is ${await waitFor(context, id, ["settled"], options)}. The new version is not tested yet: it starts with the next request${await orAtOnce(context)}. With --prewarm, a deploy starts it, checks it, and lets it sleep again.`,
       );
     return { ...done, state: (await (await context.client()).getMachine(context.app, id)).state };
   }
@@ -71,6 +71,12 @@ async function carryOutAndWait(
   if (!verdict.ok) throw stoppedError(context, id, verdict, left, old?.config.image);
   options.onStep(`Machine ${id} is running the new version: ${verdict.text}.`);
   return { ...done, state: "running" };
+}
+
+/** A worker that sleeps is woken when the machine at the other end loses its connection, and connects again. */
+async function orAtOnce(context: Context): Promise<string> {
+  const { network } = await (await context.client()).getApp(context.app);
+  return network === undefined ? "" : ", or at once if a worker that sleeps had a connection to it";
 }
 
 /** Starts a machine that sleeps, once it has the new version. */

@@ -21,7 +21,9 @@ test("a sleeping machine is not tested unless it is asked for; with --prewarm it
   const untested = await deploy("app:2");
   expect(untested).toMatchObject({
     code: 0,
-    stderr: expect.stringMatching(/is suspended\. The new version is not tested yet.* With --prewarm/),
+    stderr: expect.stringMatching(
+      /is suspended\. The new version is not tested yet: it starts with the next request\. With --prewarm/,
+    ),
   });
   expect(await machine()).toMatchObject({ state: "suspended", snapshot: null, last_boot: { reason: "first_start" } });
   const tested = await deploy("app:3", { options: "--prewarm" });

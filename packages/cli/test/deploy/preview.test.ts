@@ -96,6 +96,25 @@ describe("someone who deploys", { tags: "again" }, () => {
     expect(await cli.hibernaut("previews destroy pr-12 --app shop")).toMatchObject({ code: 1 });
   });
 
+  test("a preview that someone destroys meanwhile is told so, and nothing of it is left", async () => {
+    const release = cli.server.world.holdBoots();
+    const deployed = cli.deploy(FILE, "--preview pr-12");
+    const machines = () => cli.server.world.store.machines.list();
+    await expect.poll(() => machines().at(-1)?.state).toBe("starting");
+    const destroyed = cli.hibernaut("previews destroy pr-12 --app shop --yes");
+    await expect.poll(() => machines().at(-1)?.state).not.toBe("starting");
+    release();
+    expect(await destroyed).toMatchObject({ code: 0 });
+    expect(await deployed).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        /Error: Preview pr-12--shop was destroyed while it was deployed, and nothing of it is left\..* deploy it again\.\n$/,
+      ),
+    });
+    expect((await cli.json("apps list")).document).toMatchObject([{ name: "shop" }]);
+    expect(machines().filter(({ state }) => state !== "destroyed")).toEqual([]);
+  });
+
   test("with copies of what production has, which is refused while production runs", async () => {
     await cli.deploy(FILE);
     await cli.hibernaut("secrets set API_KEY=real --app shop --yes");

@@ -89,10 +89,11 @@ const REQUESTERS: Record<string, string> = {
 };
 
 /** `Suspend requested by the proxy, after 300.0 s without a request.` */
-function withRequester(sentence: string, { by, idle_ms: idleMs }: Record<string, unknown>): string {
+function withRequester(sentence: string, { by, idle_ms: idleMs, quiet }: Record<string, unknown>): string {
   const requester = REQUESTERS[String(by)];
   if (requester === undefined || !sentence.endsWith(" requested.")) return sentence;
-  const idle = typeof idleMs === "number" ? `, after ${seconds(idleMs)} without a request` : "";
+  const what = quiet === true ? "in which nothing passed through its connections" : "without a request";
+  const idle = typeof idleMs === "number" ? `, after ${seconds(idleMs)} ${what}` : "";
   return `${sentence.slice(0, -1)} ${requester}${idle}.`;
 }
 

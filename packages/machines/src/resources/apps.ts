@@ -1,38 +1,27 @@
 /** Apps: names that own machines, hostnames, secrets, volumes and releases. */
-import {
-  type AppNetwork,
-  aliasesOf,
-  freeAppAddress,
-  requireFreeAliases,
-  requireNetworkName,
-  wakesOf,
-} from "@hibernaut/domain/app-network";
+import type { AppNetwork } from "@hibernaut/domain/app-network";
 import { type AppStatus, appStatusOf, type JudgedMachine } from "@hibernaut/domain/app-status";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { AppRecord } from "@hibernaut/domain/machine";
 import { isValidName, NAME_RULE } from "@hibernaut/domain/naming";
 import type { AppStore, Store } from "@hibernaut/store";
+import type { AppDeletions } from "../app-deletions.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { requireApp } from "../require-app.ts";
+import { changedPlace, type NetworkPlace, newPlace } from "./app-place.ts";
 import type { Machines } from "./machines.ts";
 import type { Templates } from "./templates.ts";
 
 /** How long the deletion of an app waits for its machines to be destroyed. */
 const DESTROY_TIMEOUT_MS = 60_000;
 
+/** How often a deletion empties an app: what was under way when it began, such as a volume, may be there afterwards. */
+const MOST_ROUNDS = 3;
+
 interface AppsDependencies extends Pick<MachineDependencies, "volumes"> {
   store: Pick<Store, "apps" | "machines" | "templates">;
   templates: Pick<Templates, "deleteAll">;
-}
-
-/** Where a new app is to be. */
-interface NetworkPlace {
-  /** The network that it shares with the apps that name the same one. Default: none. */
-  network?: string | undefined;
-  /** What it is called there besides its own name. */
-  aliases?: readonly string[] | undefined;
-  /** Which other apps of the network a request wakes that wakes it. */
-  wakes?: readonly string[] | undefined;
+  deletions: Pick<AppDeletions, "during">;
 }
 
 /** Creates, lists and deletes apps. */
@@ -59,7 +48,7 @@ export class Apps {
   create(name: string, place: NetworkPlace = {}): AppRecord {
     if (!isValidName(name))
       throw new HibernautError("invalid_argument", `An app's name ${NAME_RULE}.`, { field: "app_name", value: name });
-    const network = this.#newNetwork(name, place);
+    const network = newPlace(name, place, this.#deps.store.apps);
     const app = { name, createdAt: new Date().toISOString(), ...(network && { network }) };
     if (this.#deps.store.apps.insert(app)) return app;
     throw new HibernautError("already_exists", `App ${name} already exists. Choose another name.`, { app_name: name });
@@ -105,7 +94,7 @@ export class Apps {
    * Changes what the app is called in its network, and which others it wakes. Throws `failed_precondition` when it is in none,
    * `already_exists` when another app there is called so, and `invalid_argument` for names that are not.
    */
-  setPlace(name: string, { aliases: texts, wakes }: Omit<NetworkPlace, "network">): AppRecord {
+  setPlace(name: string, place: Omit<NetworkPlace, "network">): AppRecord {
     const { network } = this.get(name);
     if (network === undefined)
       throw new HibernautError(
@@ -113,28 +102,9 @@ export class Apps {
         `App ${name} is in no network, so nobody would find it by an alias. An app gets its network when it is created.`,
         { app_name: name },
       );
-    const aliases = texts === undefined ? network.aliases : aliasesOf(texts);
     const { apps } = this.#deps.store;
-    requireFreeAliases(name, { network: network.name, names: [name, ...aliases] }, apps.inNetwork(network.name));
-    apps.setNetwork(name, { ...network, aliases, ...(wakes && { wakes: wakesOf(wakes) }) });
+    apps.setNetwork(name, changedPlace(name, network, place, apps));
     return this.get(name);
-  }
-
-  #newNetwork(
-    name: string,
-    { network: wanted, aliases: texts = [], wakes = [] }: NetworkPlace,
-  ): AppNetwork | undefined {
-    if (wanted === undefined) {
-      if (texts.length + wakes.length === 0) return undefined;
-      throw new HibernautError("invalid_argument", "`aliases` and `wakes` are for a network: name it in `network`.", {
-        field: texts.length > 0 ? "aliases" : "wakes",
-      });
-    }
-    const network = requireNetworkName(wanted);
-    const aliases = aliasesOf(texts);
-    const { apps } = this.#deps.store;
-    requireFreeAliases(name, { network, names: [name, ...aliases] }, apps.inNetwork(network));
-    return { name: network, address: freeAppAddress(apps.list(), Math.random()), aliases, wakes: wakesOf(wakes) };
   }
 
   /**
@@ -147,17 +117,28 @@ export class Apps {
   }
 
   /**
-   * Deletes an app. Rejects with `failed_precondition` while it has machines or volumes, unless `force` is set, which
+   * Deletes an app, to which nothing is added meanwhile. Rejects with `failed_precondition` while it has machines or volumes, unless `force` is set, which
    * destroys them first, with its templates.
    */
   async delete(name: string, { force = false } = {}): Promise<void> {
-    await this.empty(name, { force });
-    if (!this.#deps.store.apps.delete(name))
+    const { createdAt } = this.get(name);
+    await this.#deps.deletions.during(name, async () => {
+      for (let round = 1; round <= MOST_ROUNDS; round += 1) {
+        this.#requireSame(name, createdAt);
+        await this.empty(name, { force });
+        if (this.#deps.store.apps.delete(name)) return;
+      }
       throw new HibernautError(
         "aborted",
         `App ${name} got a new machine, volume or template while it was being deleted. Try again.`,
       );
+    });
     this.deleted();
+  }
+
+  #requireSame(name: string, createdAt: string): void {
+    if (this.get(name).createdAt === createdAt) return;
+    throw new HibernautError("aborted", `App ${name} was deleted by someone else. Another one of that name stays.`);
   }
 
   /**
@@ -166,10 +147,7 @@ export class Apps {
    */
   async empty(name: string, { force }: { force: boolean }): Promise<void> {
     const { createdAt } = this.get(name);
-    const stillSame = () => {
-      if (this.get(name).createdAt === createdAt) return;
-      throw new HibernautError("aborted", `App ${name} was deleted by someone else. Another one of that name stays.`);
-    };
+    const stillSame = () => this.#requireSame(name, createdAt);
     if (!force) this.#requireEmpty(name);
     // First: with them go the machines of their pools.
     await this.#deps.templates.deleteAll(name);

@@ -160,6 +160,7 @@ export class BackupRestores {
     const requireStill = () => {
       drain.refuseWork();
       same();
+      controllers.deletions.requireLasting(seed.record.app);
     };
     const context = { deps, controllers, copying, counts, requireStill };
     const births = { count: 1, name, cordoned: true };

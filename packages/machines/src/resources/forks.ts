@@ -35,6 +35,7 @@ export class Forks {
     const requireStill = () => {
       drain.refuseWork();
       same();
+      controllers.deletions.requireLasting(app);
     };
     const context = { deps, controllers, copying, counts, requireStill };
     const { record } = controllers.find(app, word);

@@ -139,7 +139,7 @@ export class Templates {
     { name = newMachineName(), warmPool = 0, programs }: ChosenTemplate,
     signal: AbortSignal,
   ): Promise<TemplateView> {
-    const { deps, copies, copying } = this.#options;
+    const { deps, copies, copying, controllers } = this.#options;
     const files = deps.files.seeds;
     const { app } = record;
     const requireSame = sameApp(deps.store.apps, app);
@@ -152,6 +152,7 @@ export class Templates {
       const sizeBytes = await files.publish(id);
       const createdAt = (deps.clock?.() ?? new Date()).toISOString();
       requireSame();
+      controllers.deletions.requireLasting(app);
       // Others may have been made meanwhile. Its files count from when it is stored.
       deps.diskQuota?.require(app, sizeBytes);
       const machine = { ...keptOf(seed.record), ...(programs !== undefined && { programs }) };

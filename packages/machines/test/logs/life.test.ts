@@ -43,6 +43,16 @@ test("says who requested a command, if it was the proxy or the machine itself", 
   ]);
 });
 
+test("says that a machine slept because its connections were silent, if that is what its service waits for", async () => {
+  const id = await shop.run();
+  const details = { by: "proxy", idle_ms: 60_000, quiet: true };
+  shop.machines.sleep("shop", id, { how: "suspend", otherwise: "off" }, details);
+  await shop.reach(id, "suspended");
+  expect(await textsOf(id)).toContain(
+    "suspend: running -> suspending. Suspend requested by the proxy, after 60.0 s in which nothing passed through its connections.",
+  );
+});
+
 test("ends for its followers when the machine is destroyed, and is deleted with it", async () => {
   const id = await shop.run();
   const following = entriesOf(id, true);

@@ -120,6 +120,28 @@ test("nobody else finds or reaches what is behind it, by name, by address, or fr
   await place.client.destroyApp("stranger", { force: true });
 });
 
+test("a preview of it finds its own by the same names, sleeps and wakes with them, and goes as a whole", {
+  tags: "again",
+  timeout: UP_TIMEOUT_MS,
+}, async () => {
+  expect(first.code, first.err).toBe(0);
+  const preview = new Project(place, "pr-12--cafe");
+  expect(await write("A real line")).toMatchObject({ status: 200 });
+  const before = await lines();
+  const brought = await cafe.up("--preview", "pr-12");
+  expect(brought.code, brought.err).toBe(0);
+  expect(await preview.ask("web", "/sure", { method: "POST", body: "A line to try" })).toMatchObject({ status: 200 });
+  await preview.asleep("web", "notes");
+  // The web server asks `notebook`: in the preview, that is another one than in the project.
+  expect((await preview.ask("web", "/notes")).text.trim()).toBe("A line to try");
+  expect((await preview.machine("notes")).last_boot).toMatchObject({ kind: "resume" });
+  expect(await lines()).toEqual(before);
+  await cafe.done("compose", "down", "--preview", "pr-12", "--yes");
+  const left = (await place.client.listApps()).map(({ name }) => name);
+  expect(left.filter((name) => name.startsWith("pr-12"))).toEqual([]);
+  expect(await lines()).toEqual(before);
+});
+
 test("down keeps the data, and up has it again; with --volumes, nothing is left", {
   tags: "again",
   timeout: UP_TIMEOUT_MS,
