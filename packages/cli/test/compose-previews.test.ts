@@ -2,9 +2,9 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
+import { useTempFolder } from "../../platform/test/helpers/temp.ts";
 import { BRIDGE } from "./bridge.ts";
 import { freshCli } from "./helpers.ts";
-import { useTempFolder } from "./temp-folder.ts";
 
 const temp = useTempFolder("compose-previews");
 const cli = freshCli({ platform: BRIDGE });
