@@ -60,7 +60,7 @@ class Answer {
     }
     const isPlain = typeof value !== "object" || value instanceof Whole;
     if (isPlain && fields !== undefined) throw new QueryError(`${name} is a plain value: ask for no fields of it.`);
-    if (!isPlain && fields === undefined) throw new QueryError(`${name} is no plain value: say which fields of it.`);
+    if (!isPlain && fields === undefined) throw new QueryError(`${name} is not a plain value: say which fields of it.`);
     if (value instanceof Whole) return value.value;
     return isPlain ? value : this.of(value as Fields, fields ?? [], name);
   }

@@ -18,7 +18,7 @@ const { name, slug } = ORGANIZATION;
 const ORGANIZATION_FIELDS: Fields = {
   // A number as a text, unlike in the Machines API.
   ...{ id: slug, slug, rawSlug: slug, name, internalNumericId: String(ORGANIZATION.internal_numeric_id) },
-  // Commands refuse to go on where nobody pays.
+  // Commands end where nobody pays.
   ...{ type: "PERSONAL", viewerRole: "admin", paidPlan: true, billable: true, addOns: NONE },
 };
 
@@ -58,7 +58,7 @@ export function fieldsFor(ask: Ask): Fields {
       );
     },
     latestImageDetails: ({ image }) => {
-      // Clients look for the first two words, and go on without.
+      // Clients look for the first two words, and continue without.
       throw new QueryError(`Unknown repository ${text(image).slice(0, 120)}: Fly's images are not here.`, "NOT_FOUND");
     },
     organizations: { nodes: [ORGANIZATION_FIELDS] },
@@ -87,7 +87,7 @@ function appFields(ask: Ask, platformApp: PlatformApp): Fields {
       const all = (await ask("GET", path`/v1/apps/${called}/machines`)) as PlatformMachine[];
       return { nodes: all.map((machine) => machineFields(ask, machine)), totalCount: all.length };
     },
-    // Taken as it is said: whoever makes a machine of it hears whether there is such an image, and which one it is.
+    // Taken as it is said: a client that makes a machine of it hears whether there is such an image, and which one it is.
     image: ({ ref }) => ({ id: text(ref), ref: text(ref), digest: "", compressedSizeFull: "0", manifest: null }),
   };
 }

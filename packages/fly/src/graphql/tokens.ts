@@ -11,7 +11,7 @@ export interface Token {
 const TOKEN =
   /[\s,\ufeff]+|#[^\n]*|(?<sign>\.\.\.|[{}()[\]:$!=|&])|(?<name>[A-Za-z_]\w*)|(?<number>-?\d[\d.eE+-]*)|"""(?<block>[^]*?)"""|(?<text>"(?:[^"\\\n]|\\.)*")/y;
 
-/** Throws a {@link QueryError} for what is no GraphQL, and for directives: without them, the answer would be another. */
+/** Throws a {@link QueryError} for what is not GraphQL, and for directives: without them, the answer would be another. */
 export function tokensOf(query: string): Token[] {
   const tokens: Token[] = [];
   TOKEN.lastIndex = 0;
@@ -39,6 +39,6 @@ function unquoted(text: string): string {
 }
 
 function notRead(rest: string): QueryError {
-  const words = rest.startsWith("@") ? "Directives are not read here" : "This is no GraphQL";
+  const words = rest.startsWith("@") ? "Directives are not read here" : "This is not GraphQL";
   return new QueryError(`${words}: ${JSON.stringify(rest)}.`);
 }
