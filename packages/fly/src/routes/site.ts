@@ -10,7 +10,7 @@ export const SITE = "/api/v1";
 const { name, slug, internal_numeric_id } = ORGANIZATION;
 const ORGANIZATION_VIEW = {
   ...{ id: slug, internal_numeric_id, slug, raw_slug: slug, name, personal: true },
-  // Commands refuse to go on where nobody pays.
+  // Commands end where nobody pays.
   ...{ paid_plan: true, billable: true, billing_status: "CURRENT", provisions_beta_extensions: false },
 };
 /** The number of every build: none is kept. */
