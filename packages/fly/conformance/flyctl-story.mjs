@@ -80,7 +80,8 @@ export const STORY = [
     run: ["machine", "destroy", "{ada}", "{bob}", "{eve}", ...IN, "--force"],
     says: /destroyed[^]*destroyed[^]*destroyed/,
   },
-  { run: ["machine", "list", ...IN], says: /No machines are available/ },
+  // flyctl does not wait until they are gone.
+  { run: ["machine", "list", ...IN], says: /No machines are available|destroying/ },
   { run: ["secrets", "set", "PIN=1", ...IN, "--stage"], says: /staged/ },
   { run: ["secrets", "list", ...IN], says: /PIN/ },
   { run: ["apps", "destroy", "shop", "--yes"], says: /Destroyed app shop/ },

@@ -17,7 +17,7 @@ export interface Operation {
   fields: Selection[];
 }
 
-/** Fragments, which count as fields, may name each other: these end what would take for ever. flyctl asks for 60 fields, 6 deep. */
+/** Fragments, which count as fields, may name each other: these end what would never end. flyctl asks for 60 fields, 6 deep. */
 const MOST_FIELDS = 500;
 const MOST_DEEP = 15;
 
