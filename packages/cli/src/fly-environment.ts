@@ -13,6 +13,12 @@ export interface FlyEnvironment {
   FLY_FLAPS_BASE_URL: string;
   /** GraphQL, for the same. */
   FLY_API_BASE_URL: string;
+  /** What flyctl asks Fly's website. */
+  FLY_UIEX_BASE_URL: string;
+  /** Off: flyctl sends a record of each command to Fly, with the token that it has. */
+  FLY_SEND_METRICS: "0";
+  /** This host: some of its commands send traces, with the token, to a host of Fly's. */
+  FLY_TRACE_COLLECTOR_URL: "127.0.0.1";
   /** The Machines API, for programs that follow Fly's documents. */
   FLY_API_HOSTNAME: string;
   FLY_APP?: string;
@@ -39,7 +45,10 @@ export function flyEnvironment({ flyListen: at, apiTlsCert: cert }: FlySettings,
   return {
     FLY_FLAPS_BASE_URL: url,
     FLY_API_BASE_URL: url,
+    FLY_UIEX_BASE_URL: url,
     FLY_API_HOSTNAME: url,
+    FLY_SEND_METRICS: "0",
+    FLY_TRACE_COLLECTOR_URL: "127.0.0.1",
     ...(app !== undefined && { FLY_APP: app }),
   };
 }

@@ -10,7 +10,7 @@ test("`fly env` prints what to export, or what to set first", async () => {
   const url = "http://127.0.0.1:4281";
   expect(await hibernaut("fly env --app shop", settings)).toMatchObject({
     code: 0,
-    stdout: `export FLY_FLAPS_BASE_URL=${url}\nexport FLY_API_BASE_URL=${url}\nexport FLY_API_HOSTNAME=${url}\nexport FLY_APP=shop\n# Set FLY_API_TOKEN, too, to a token: hibernaut tokens create <name>\n`,
+    stdout: `export FLY_FLAPS_BASE_URL=${url}\nexport FLY_API_BASE_URL=${url}\nexport FLY_UIEX_BASE_URL=${url}\nexport FLY_API_HOSTNAME=${url}\nexport FLY_SEND_METRICS=0\nexport FLY_TRACE_COLLECTOR_URL=127.0.0.1\nexport FLY_APP=shop\n# Set FLY_API_TOKEN, too, to a token: hibernaut tokens create <name>\n`,
   });
   expect(await hibernaut("fly env")).toMatchObject({
     code: 1,

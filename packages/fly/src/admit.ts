@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { askFor, path, tokenOf } from "./ask.ts";
 import type { FlyNeeds } from "./contract.ts";
 import { PlatformRefusal, Refusal } from "./failure.ts";
-import { QUERIES } from "./graphql.ts";
+import { QUERIES } from "./graphql/route.ts";
 
 /** What a token needs that only runs programs. All other changes are those of a deploy. */
 const OF_EXEC = /\/(exec|signal|start)$/;

@@ -7,8 +7,9 @@ import { admit } from "./admit.ts";
 import { tokenOf } from "./ask.ts";
 import type { FlyNeeds } from "./contract.ts";
 import { failureOf, Refusal, waitOf } from "./failure.ts";
-import { graphqlRoute } from "./graphql.ts";
+import { graphqlRoute } from "./graphql/route.ts";
 import { allRoutes } from "./routes/all.ts";
+import { SITE, siteRoutes } from "./routes/site.ts";
 import { routesOn } from "./routes/table.ts";
 
 /** The largest body, in bytes: files may take 350 KiB of a configuration, and the rest is small. */
@@ -64,6 +65,7 @@ export async function buildFly(
   });
   acceptOnlyJson(app);
   allRoutes(routesOn(app, needs));
+  siteRoutes(routesOn(app, needs, SITE));
   graphqlRoute(app, needs);
   await app.ready();
   return app;

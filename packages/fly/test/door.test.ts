@@ -38,7 +38,7 @@ test.each([
 
 test("what cannot be written as text is refused in words", async () => {
   const { call } = await startFly();
-  const graphql = '{"query":"{a:app(}","variables":{"appName":"\\ud800"}}';
+  const graphql = '{"query":"{a:app(name:$appName){id}}","variables":{"appName":"\\ud800"}}';
   expect(await call("POST", "/graphql", graphql)).toMatchObject({ status: 404 });
   await call("POST", "/v1/apps", { name: "shop" });
   expect(await call("POST", "/v1/apps/shop/secrets", '{"values":{"\\ud800":null}}')).toMatchObject({ status: 404 });

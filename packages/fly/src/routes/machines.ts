@@ -8,7 +8,8 @@ import { normalised } from "../config/normalised.ts";
 import { FlyConfig } from "../config/schema.ts";
 import { Refusal } from "../failure.ts";
 import { eventsView, machineView } from "../view/machine.ts";
-import type { PlatformEvent, PlatformMachine } from "../view/platform.ts";
+import { withVolumes } from "../view/mounts.ts";
+import type { PlatformEvent, PlatformMachine, PlatformVolume } from "../view/platform.ts";
 import { asking, flag, textsOf } from "./query.ts";
 import type { Routes } from "./table.ts";
 
@@ -52,14 +53,11 @@ export function machineRoutes(route: Routes): void {
       ...(lease_ttl !== undefined && lease_ttl > 0 && { lease_ttl }),
     };
     const made = (await ask("POST", path`/v1/apps/${of("app_name")}/machines`, wanted)) as PlatformMachine;
-    return withEvents(ask, made);
+    return inFull(ask, made);
   });
 
   route("GET", MACHINE, {}, async ({ ask, of }) =>
-    withEvents(
-      ask,
-      (await ask("GET", path`/v1/apps/${of("app_name")}/machines/${of("machine_id")}`)) as PlatformMachine,
-    ),
+    inFull(ask, (await ask("GET", path`/v1/apps/${of("app_name")}/machines/${of("machine_id")}`)) as PlatformMachine),
   );
 
   route("POST", MACHINE, { body: LaunchBody }, async ({ ask, of, body }) => {
@@ -74,7 +72,7 @@ export function machineRoutes(route: Routes): void {
     // There, an update ends with a machine that runs.
     const sleeps = ["created", "stopped", "suspended", "failed"].includes(updated.state);
     if (sleeps && !skip_launch) await ask("POST", `${at}/start`);
-    return withEvents(ask, sleeps && !skip_launch ? ((await ask("GET", at)) as PlatformMachine) : updated);
+    return inFull(ask, sleeps && !skip_launch ? ((await ask("GET", at)) as PlatformMachine) : updated);
   });
 
   // Most clients say so in the query, and some in a body.
@@ -137,7 +135,12 @@ function requireVersion(version: string, known: string): void {
     );
 }
 
-async function withEvents(ask: Ask, machine: PlatformMachine) {
-  const at = path`/v1/apps/${machine.app_name}/machines/${machine.id}/events`;
-  return machineView(machine, (await ask("GET", `${at}?limit=${EVENTS_SHOWN}`)) as PlatformEvent[]);
+/** Lists have neither events nor volumes: each machine would be a request more. */
+async function inFull(ask: Ask, machine: PlatformMachine) {
+  const app = path`/v1/apps/${machine.app_name}`;
+  const events = await ask("GET", `${app}${path`/machines/${machine.id}/events`}?limit=${EVENTS_SHOWN}`);
+  const view = machineView(machine, events as PlatformEvent[]);
+  if (view.config["mounts"] === undefined) return view;
+  const volumes = (await ask("GET", `${app}/volumes`)) as PlatformVolume[];
+  return { ...view, config: withVolumes(view.config, volumes) };
 }

@@ -28,12 +28,12 @@ export type Routes = <B extends TSchema>(
   answer: (call: Call<Static<B>>) => Promise<unknown>,
 ) => void;
 
-/** The routes of Fly's API, below `/v1`. */
-export function routesOn(app: FastifyInstance, needs: Pick<FlyNeeds, "ask">): Routes {
+/** The routes of Fly's API, below `/v1` unless it says otherwise. */
+export function routesOn(app: FastifyInstance, needs: Pick<FlyNeeds, "ask">, below = "/v1"): Routes {
   return (method, url, { status = 200, body, keepsNulls = false }, answer) => {
     app.route({
       method,
-      url: `/v1${url}`,
+      url: `${below}${url}`,
       schema: body === undefined ? {} : { body },
       // A client that sends nothing sends an empty object. Null is what is not set, except where it means "delete".
       preValidation: async (request: FastifyRequest) => {
