@@ -8,7 +8,6 @@ interface TokenUseOptions {
   tokens: Pick<TokenStore, "used">;
   /** Receives a fault of the store. The times are kept for the next attempt. */
   onFault(error: unknown): void;
-  writeMs?: number;
 }
 
 /** Collects when tokens are used. */
@@ -24,7 +23,7 @@ export class TokenUse {
   /** Notes that a token was used just now. */
   note(id: string): void {
     this.#unwritten.set(id, new Date().toISOString());
-    this.#timer ??= setTimeout(() => this.write(), this.#options.writeMs ?? WRITE_MS).unref();
+    this.#timer ??= setTimeout(() => this.write(), WRITE_MS).unref();
   }
 
   /** When the token was last used, if that is not written yet. */

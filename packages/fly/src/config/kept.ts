@@ -4,9 +4,9 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { MachineConfig } from "@hibernaut/domain/config";
+import { given } from "@hibernaut/lib/given";
 import { Compile } from "typebox/compile";
 import { Refusal } from "../failure.ts";
-import { defined } from "./defined.ts";
 import { isTooDeep } from "./nulls.ts";
 import { type FlyCheck, FlyConfig } from "./schema.ts";
 import { withHeaders, withoutHeaders, withoutSecrets } from "./secrets.ts";
@@ -54,7 +54,7 @@ function wireOf({ fly_config: text, ...config }: MachineConfig): FlyWire {
     if (!isDeepStrictEqual(now[key], made[key])) merged[key] = now[key];
   merged["env"] = now["env"];
   for (const [key, by] of MERGED) merged[key] = now[key] && merge(sent[key], now[key], by);
-  return defined({ ...merged, ...servicesOf(sent, made, now) });
+  return given({ ...merged, ...servicesOf(sent, made, now) });
 }
 
 /** Checks of services are checks of the machine, too: once one was changed, all are shown there. */

@@ -1,5 +1,5 @@
 /** Writes in one way what clients of different age write in several. Pure. */
-import { defined } from "./defined.ts";
+import { given } from "@hibernaut/lib/given";
 import { durationMs } from "./duration.ts";
 import type { FlyCheck, FlyConfig } from "./schema.ts";
 
@@ -31,7 +31,7 @@ function inOnePlace({ processes, disable_machine_autostart: never, guest, ...con
   const { exec, entrypoint, cmd, env, ...process } = only ?? {};
   const { persist_rootfs: persist, ...size } = guest ?? {};
   const rest = [...(Object.keys(process).length > 0 ? [process] : []), ...others];
-  const init = defined({ exec, entrypoint, cmd });
+  const init = given({ exec, entrypoint, cmd });
   return {
     ...config,
     ...(guest && { guest: size }),

@@ -1,7 +1,7 @@
 /** Services and checks of Fly's configuration as those of the platform. Pure. */
 import type { CheckConfig, ServiceConfig, TcpPortConfig } from "@hibernaut/domain/service-config";
+import { given } from "@hibernaut/lib/given";
 import { Refusal } from "../failure.ts";
-import { defined } from "./defined.ts";
 import { durationText } from "./duration.ts";
 import type { FlyCheck, FlyPort, FlyService } from "./schema.ts";
 
@@ -17,9 +17,9 @@ export function serviceOf(service: FlyService, at: number): ServiceConfig {
   return {
     protocol: isHttp ? "http" : "tcp",
     internal_port,
-    ...defined({ autostart, min_machines_running, idle_timeout }),
+    ...given({ autostart, min_machines_running, idle_timeout }),
     ...(autostop !== undefined && { autostop: autostopOf(autostop, at) }),
-    ...(concurrency !== undefined && { concurrency: defined(concurrency) as ServiceConfig["concurrency"] }),
+    ...(concurrency !== undefined && { concurrency: given(concurrency) as ServiceConfig["concurrency"] }),
     ...(isHttp ? httpOf(ports) : ports.length > 0 && { ports: ports.map((port) => tcpPortOf(port, at)) }),
   } as ServiceConfig;
 }
@@ -52,7 +52,7 @@ export function checkOf(check: FlyCheck, field: string): CheckConfig {
   const times = { interval: time("interval"), timeout: time("timeout"), grace_period: time("grace_period") };
   const request =
     type === HTTP ? { method, path, headers: headers?.map(({ name, values = [] }) => ({ name, values })) } : {};
-  return defined({ type, port, ...times, ...request }) as unknown as CheckConfig;
+  return given({ type, port, ...times, ...request }) as unknown as CheckConfig;
 }
 
 /** Fly's clients of different age say true and false, too. */

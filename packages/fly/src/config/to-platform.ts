@@ -1,7 +1,7 @@
 /** Turns a configuration of Fly's clients into one of the platform. Pure. */
 import type { MachineConfig } from "@hibernaut/domain/config";
+import { given } from "@hibernaut/lib/given";
 import { Refusal } from "../failure.ts";
-import { defined } from "./defined.ts";
 import { durationMs } from "./duration.ts";
 import type { FlyConfig } from "./schema.ts";
 import { checkOf, serviceChecks, serviceOf } from "./service.ts";
@@ -47,7 +47,7 @@ export function toPlatform(config: FlyConfig): MachineConfig {
     throw new Refusal(400, "invalid_argument: config.image is missing.");
   const { services = [], metadata, schedule, auto_destroy, files, restart, mounts } = config;
   const { exec, entrypoint, cmd, swap_size_mb } = config.init ?? {};
-  const init = defined({ exec, entrypoint, cmd, swap_size_mb });
+  const init = given({ exec, entrypoint, cmd, swap_size_mb });
   const checks = {
     ...serviceChecks(services),
     ...Object.fromEntries(
@@ -67,10 +67,10 @@ export function toPlatform(config: FlyConfig): MachineConfig {
     ...(files !== undefined &&
       files.length > 0 && {
         files: files.map(({ guest_path, raw_value, secret_name, mode }) =>
-          defined({ guest_path, raw_value, secret_name, mode }),
+          given({ guest_path, raw_value, secret_name, mode }),
         ),
       }),
-    ...defined({
+    ...given({
       schedule: schedule === "" ? undefined : schedule,
       auto_destroy: auto_destroy === true ? true : undefined,
     }),
@@ -93,7 +93,7 @@ function guestOf({ guest, size = "" }: FlyConfig): object {
     );
   const cpus = count === undefined ? undefined : Number(count);
   const memory = cpus === undefined ? undefined : (MEMORY_MB[kind] ?? 0) * cpus;
-  return defined({ cpus: guest?.cpus ?? cpus, memory_mb: guest?.memory_mb ?? memory });
+  return given({ cpus: guest?.cpus ?? cpus, memory_mb: guest?.memory_mb ?? memory });
 }
 
 function mountOf({ volume, name, path }: NonNullable<FlyConfig["mounts"]>[number]): object {
@@ -104,13 +104,13 @@ function restartOf(restart: FlyConfig["restart"]): object {
   const { policy, max_retries } = restart ?? {};
   if (policy === "spot-price")
     throw new Refusal(501, "config.restart.policy: there are no prices here. Use no, on-failure or always.");
-  return defined({ policy: policy === "" ? undefined : policy, max_retries });
+  return given({ policy: policy === "" ? undefined : policy, max_retries });
 }
 
 function stopOf(stop: FlyConfig["stop_config"]): object {
   const seconds =
     stop?.timeout === undefined ? undefined : Math.ceil(durationMs(stop.timeout, "stop_config.timeout") / 1000);
-  return defined({ signal: stop?.signal === "" ? undefined : stop?.signal, timeout: seconds });
+  return given({ signal: stop?.signal === "" ? undefined : stop?.signal, timeout: seconds });
 }
 
 function keepsRootfs({ rootfs }: FlyConfig): boolean {

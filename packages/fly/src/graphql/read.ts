@@ -1,5 +1,16 @@
 /** Reads a query of GraphQL: what is asked for, with its variables and fragments put in. Pure. */
-import { Cursor } from "./cursor.ts";
+import {
+  type DocumentNode,
+  type FieldNode,
+  type FragmentDefinitionNode,
+  GraphQLError,
+  Kind,
+  parse,
+  type SelectionNode,
+  type SelectionSetNode,
+  type ValueNode,
+  valueFromASTUntyped,
+} from "graphql";
 import { QueryError } from "./error.ts";
 
 /** A field that is asked for. */
@@ -17,132 +28,76 @@ export interface Operation {
   fields: Selection[];
 }
 
+/**
+ * Names and signs. flyctl's longest query has some 200. They also bound how deep things are in each other: with three times as many, the
+ * parser finds the end of its stack.
+ */
+const MOST_TOKENS = 1000;
 /** Fragments, which count as fields, may name each other: these end what would never end. flyctl asks for 60 fields, 6 deep. */
 const MOST_FIELDS = 500;
 const MOST_DEEP = 15;
 
 /** Throws a {@link QueryError} with what is wrong. */
 export function readQuery(text: string, variables: Readonly<Record<string, unknown>>): Operation {
-  const reader = new Reader(new Cursor(text), variables);
-  const operation = reader.definitions();
+  const { definitions } = parsed(text);
+  const operations = definitions.filter((one) => one.kind === Kind.OPERATION_DEFINITION);
+  const [operation] = operations;
   if (operation === undefined) throw new QueryError("The query asks for nothing.");
-  return operation;
+  if (operations.length > 1) throw new QueryError("Only one query is answered at a time.");
+  const fragments = definitions.filter((one) => one.kind === Kind.FRAGMENT_DEFINITION);
+  const reader = new Reader(new Map(fragments.map((one) => [one.name.value, one])), variables);
+  return { kind: operation.operation, fields: reader.selections(operation.selectionSet, 0) };
+}
+
+function parsed(text: string): DocumentNode {
+  try {
+    return parse(text, { noLocation: true, maxTokens: MOST_TOKENS });
+  } catch (error) {
+    if (error instanceof GraphQLError) throw new QueryError(`The query cannot be read. ${error.message}`);
+    throw error;
+  }
 }
 
 class Reader {
-  readonly #cursor: Cursor;
+  readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
   readonly #variables: Readonly<Record<string, unknown>>;
-  /** Where the fields of each fragment begin. */
-  readonly #fragments = new Map<string, number>();
   #count = 0;
 
-  constructor(cursor: Cursor, variables: Readonly<Record<string, unknown>>) {
-    this.#cursor = cursor;
+  constructor(fragments: ReadonlyMap<string, FragmentDefinitionNode>, variables: Readonly<Record<string, unknown>>) {
+    this.#fragments = fragments;
     this.#variables = variables;
   }
 
-  definitions(): Operation | undefined {
-    let found: { kind: string; at: number } | undefined;
-    while (!this.#cursor.isAtEnd()) {
-      const kind = this.#cursor.sign() === "{" ? "query" : this.#cursor.name();
-      const name = this.#cursor.isAtName() ? this.#cursor.name() : "";
-      // What a fragment is of, and the types of variables, say nothing that the rest does not.
-      for (let open = 0; open > 0 || this.#cursor.sign() !== "{"; ) {
-        const { kind: token, text } = this.#cursor.next();
-        if (token === "sign") open += text === "(" ? 1 : text === ")" ? -1 : 0;
-      }
-      if (kind === "fragment") this.#fragments.set(name, this.#cursor.at);
-      else if (found !== undefined) throw new QueryError("Only one query is answered at a time.");
-      else found = { kind, at: this.#cursor.at };
-      this.#cursor.passBraces();
-    }
-    if (found === undefined) return undefined;
-    this.#cursor.at = found.at;
-    return { kind: found.kind, fields: this.#selections(0) };
-  }
-
-  #selections(depth: number): Selection[] {
+  selections({ selections }: SelectionSetNode, depth: number): Selection[] {
     if (depth > MOST_DEEP) throw new QueryError(`The query is more than ${MOST_DEEP} fields deep.`);
-    const fields: Selection[] = [];
-    this.#cursor.pass("{");
-    while (this.#cursor.sign() !== "}") {
-      if (this.#cursor.sign() === "...") fields.push(...this.#spread(depth));
-      else fields.push(this.#field(depth));
-    }
-    this.#cursor.pass("}");
-    return fields;
+    return selections.flatMap((selection) => {
+      this.#countOne(selection);
+      if (selection.kind === Kind.FIELD) return [this.#field(selection, depth)];
+      if (selection.kind === Kind.INLINE_FRAGMENT) return this.selections(selection.selectionSet, depth + 1);
+      const name = selection.name.value;
+      const fragment = this.#fragments.get(name);
+      if (fragment === undefined) throw new QueryError(`There is no fragment ${JSON.stringify(name.slice(0, 60))}.`);
+      return this.selections(fragment.selectionSet, depth + 1);
+    });
   }
 
-  #field(depth: number): Selection {
-    this.#countOne();
-    const first = this.#cursor.name();
-    const name = this.#cursor.sign() === ":" ? this.#aliased() : first;
-    const args = this.#cursor.sign() === "(" ? this.#pairs("(", ")") : {};
-    const fields = this.#cursor.sign() === "{" ? this.#selections(depth + 1) : undefined;
-    return { name, as: first, args, fields };
+  #field({ name, alias, arguments: given = [], selectionSet }: FieldNode, depth: number): Selection {
+    // Without a prototype: names are the client's.
+    const args = Object.create(null) as Record<string, unknown>;
+    for (const { name: key, value } of given) args[key.value] = this.#value(value);
+    const fields = selectionSet && this.selections(selectionSet, depth + 1);
+    return { name: name.value, as: (alias ?? name).value, args, fields };
   }
 
-  #countOne(): void {
+  #value(node: ValueNode): unknown {
+    return valueFromASTUntyped(node, this.#variables);
+  }
+
+  #countOne({ directives = [] }: SelectionNode): void {
+    // Without it, the answer would be another.
+    const [directive] = directives;
+    if (directive !== undefined) throw new QueryError(`Directives are not read here: @${directive.name.value}.`);
     this.#count += 1;
     if (this.#count > MOST_FIELDS) throw new QueryError(`The query asks for more than ${MOST_FIELDS} fields.`);
-  }
-
-  #aliased(): string {
-    this.#cursor.pass(":");
-    return this.#cursor.name();
-  }
-
-  #spread(depth: number): Selection[] {
-    this.#countOne();
-    this.#cursor.pass("...");
-    if (this.#cursor.sign() === "{") return this.#selections(depth + 1);
-    const name = this.#cursor.name();
-    if (name === "on") {
-      this.#cursor.name();
-      return this.#selections(depth + 1);
-    }
-    const start = this.#fragments.get(name);
-    if (start === undefined) throw new QueryError(`There is no fragment ${JSON.stringify(name.slice(0, 60))}.`);
-    const back = this.#cursor.at;
-    this.#cursor.at = start;
-    const fields = this.#selections(depth + 1);
-    this.#cursor.at = back;
-    return fields;
-  }
-
-  #pairs(open: string, close: string, depth = 0): Record<string, unknown> {
-    // Without a prototype: names are the client's.
-    const pairs = Object.create(null) as Record<string, unknown>;
-    this.#cursor.pass(open);
-    while (this.#cursor.sign() !== close) {
-      const name = this.#cursor.name();
-      this.#cursor.pass(":");
-      pairs[name] = this.#value(depth);
-    }
-    this.#cursor.pass(close);
-    return pairs;
-  }
-
-  #value(depth = 0): unknown {
-    if (depth > MOST_DEEP) throw new QueryError(`A value is more than ${MOST_DEEP} deep.`);
-    const token = this.#cursor.sign();
-    if (token === "{") return this.#pairs("{", "}", depth + 1);
-    if (token === "[") {
-      const list: unknown[] = [];
-      this.#cursor.pass("[");
-      while (this.#cursor.sign() !== "]") list.push(this.#value(depth + 1));
-      this.#cursor.pass("]");
-      return list;
-    }
-    if (token === "$") {
-      this.#cursor.pass("$");
-      const name = this.#cursor.name();
-      return Object.hasOwn(this.#variables, name) ? this.#variables[name] : undefined;
-    }
-    const { kind, text } = this.#cursor.next();
-    if (kind === "text") return text;
-    if (kind === "number") return Number(text);
-    if (kind !== "name") throw new QueryError(`A value is expected instead of ${JSON.stringify(text)}.`);
-    return text === "null" ? null : text === "true" ? true : text === "false" ? false : text;
   }
 }

@@ -1,7 +1,8 @@
 /** Volumes and their snapshots. */
+
+import { given } from "@hibernaut/lib/given";
 import { Type } from "typebox";
 import { path } from "../ask.ts";
-import { defined } from "../config/defined.ts";
 import { Refusal } from "../failure.ts";
 import { volumeView } from "../view/others.ts";
 import type { PlatformVolume } from "../view/platform.ts";
@@ -36,7 +37,7 @@ export function volumeRoutes(route: Routes): void {
       throw new Refusal(501, "Volumes are not forked: take a snapshot, and send its id as `snapshot_id`.");
     if (fstype !== "ext4" && fstype !== "") throw new Refusal(501, "All volumes have ext4 as their file system.");
     const { snapshot_retention, auto_backup_enabled } = others;
-    const wanted = defined({ name, size_gb, snapshot_id, snapshot_retention, auto_backup_enabled });
+    const wanted = given({ name, size_gb, snapshot_id, snapshot_retention, auto_backup_enabled });
     return volumeView((await ask("POST", path`/v1/apps/${of("app_name")}/volumes`, wanted)) as PlatformVolume);
   });
 
@@ -46,7 +47,7 @@ export function volumeRoutes(route: Routes): void {
   for (const method of ["PUT", "POST"] as const)
     route(method, VOLUME, { body: UpdateBody }, async (call) => {
       const { snapshot_retention, auto_backup_enabled } = call.body;
-      const wanted = defined({ snapshot_retention, auto_backup_enabled });
+      const wanted = given({ snapshot_retention, auto_backup_enabled });
       return volumeView((await call.ask("PUT", at(call), wanted)) as PlatformVolume);
     });
 
