@@ -68,9 +68,9 @@ async function born(app, more = {}) {
   return { id: String(made.machine_id), address: String(made.private_address) };
 }
 
-/** The files in a directory, by inode: one with several names is one. @param {string} folder */
-function filesIn(folder) {
-  const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+/** The files in a directory, by inode: one with several names is one. @param {string} root */
+function filesIn(root) {
+  const entries = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   return new Map(
     entries.map(({ parentPath, name }) => {
       const { ino, blocks } = statSync(join(parentPath, name));
