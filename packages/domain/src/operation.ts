@@ -7,6 +7,8 @@ export const START_STEPS = [
   "room",
   /** The snapshot, or the kept VMM, is checked. */
   "check",
+  /** A memory that others have, too, is copied, where QEMU cannot begin with the same file. */
+  "copy",
   /** QEMU starts, until it takes commands. */
   "qemu",
   /** QEMU loads the device state, once the snapshot is checked. */
@@ -35,6 +37,8 @@ export const START_STEPS = [
 
 /** The steps of a suspend, in order. */
 export const SUSPEND_STEPS = [
+  /** A memory that others have, too, is copied, while the guest runs. */
+  "copy",
   /** The app gets ready. */
   "prepare",
   /** The agent freezes the app and flushes the disks. */

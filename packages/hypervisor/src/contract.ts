@@ -76,11 +76,25 @@ export interface VmmSpec {
   volumes: { serial: string; file: string }[];
   /** The file that backs the guest's memory. `boot` makes it, and `restore` reuses it. */
   memory: string;
+  /**
+   * For `restore`: other machines begin with this memory file, too, so nobody writes to it. What the guest writes is in the VMM
+   * alone, until `capture` puts a file of its own at the same path. Only where {@link Hypervisor.borrows} says so.
+   */
+  borrowed?: boolean;
   /** Directory for sockets, with a path short enough for a socket address. */
   runDir: string;
   /** The file to which the guest's serial console is appended. */
   consoleLog: string;
   network: NetworkAttachment;
+}
+
+/**
+ * Names of files next to a machine's memory, which go with it. `own` is being put together to take its place. `lent` is what a
+ * VMM has mapped and did not write to, once the machine has a memory of its own: as long as a VMM may read a file, the file has
+ * a name for it, so that the number of its names tells who else has it.
+ */
+export function besideMemory(memory: string): { own: string; lent: string } {
+  return { own: `${memory}.own`, lent: `${memory}.lent` };
 }
 
 /** Identifies a VMM process. A later process with the same pid has another start time. */
@@ -132,7 +146,13 @@ export interface Vmm {
   /** Stops the guest's CPUs. */
   pause(): Promise<void>;
   /**
-   * Writes the device state of a paused guest to a new file, and makes it and the memory file durable, unless `durable` is
+   * Does beforehand, while the guest may run, what takes longest of a capture: copies a memory that is others', too. Without it,
+   * `capture` does that itself. Safe to repeat; does nothing for a guest that has a memory of its own. Rejects when aborted, and when
+   * there is no room.
+   */
+  prepareCapture(signal: AbortSignal, options?: { durable: boolean }): Promise<void>;
+  /**
+   * Writes the device state of a paused guest to a new file, and makes it and the memory file, which is then the guest's own, durable, unless `durable` is
    * false: a copy is flushed when it is complete. The guest stays paused, and `run` lets it continue. Rejects when aborted,
    * or with the reason when the disk cannot be written.
    */
@@ -186,6 +206,8 @@ export class VmmHeld extends HibernautError {
 export interface Hypervisor {
   /** Returns what a snapshot taken now would record. */
   identity(): HypervisorIdentity;
+  /** Whether guests can begin with a memory file that others begin with, too: see {@link VmmSpec.borrowed}. */
+  borrows(): Promise<boolean>;
   /**
    * Boots a guest from scratch, with its CPUs running. When this rejects, no process is left, except one that
    * {@link requireEnded} tells of; it rejects with {@link VmmKilled} when someone else ended the process, and with

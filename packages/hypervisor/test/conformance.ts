@@ -15,6 +15,8 @@ export interface Harness {
   newSpec(): Promise<VmmSpec>;
   /** Another machine that does not exist yet, with copies of this one's memory and disk. */
   heirOf(spec: VmmSpec): Promise<VmmSpec>;
+  /** Likewise, with the same memory file. */
+  borrowerOf(spec: VmmSpec): Promise<VmmSpec>;
   guestConfig(spec: VmmSpec): GuestConfig;
   /** Sends one request to the app. Returns its nonce and the requests it has seen. Rejects while the guest is paused. */
   request(spec: VmmSpec): Promise<{ nonce: string; count: number; now: number }>;
@@ -220,6 +222,54 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>, {
       await newborn.awake(limit());
       expect(await harness.request(heir)).toMatchObject({ nonce, count: 2 });
       expect(await harness.request(spec)).toMatchObject({ nonce, count: 2 });
+    });
+
+    test("other machines begin with one memory file that nobody changes, and are suspended with one of their own", async () => {
+      const { vmm, spec, nonce, devices } = await suspended();
+      await vmm.kill();
+      expect(await harness.hypervisor().borrows()).toBe(true);
+      const before = await pagesOf(spec.memory);
+      const heir = await harness.borrowerOf(spec);
+      const born = keep(await harness.hypervisor().restore(heir, devices, limit()));
+      let agent = new GuestAgent(await born.openChannel(limit()));
+      await born.run();
+      const { hostname, env, network } = harness.guestConfig(heir);
+      await agent.become({ hostname, env, network, mac: heir.network.mac }, limit());
+      await agent.awake(limit());
+      expect(await harness.request(heir)).toMatchObject({ nonce, count: 2 });
+      // The next platform knows which kind of memory it has.
+      born.release();
+      const [ref] = await harness.hypervisor().find();
+      if (ref === undefined) throw new Error("nothing was found");
+      const adopted = keep(await harness.hypervisor().adopt(ref, limit()));
+      agent = new GuestAgent(await adopted.openChannel(limit()));
+      await agent.hello(limit(), { resync: true });
+      const early = new AbortController();
+      await agent.quiesce(limit());
+      await adopted.pause();
+      early.abort(new Error("never mind"));
+      await expect(adopted.capture(join(dirname(heir.memory), "early"), early.signal)).rejects.toThrow(/never mind/);
+      await adopted.run();
+      await agent.awake(limit());
+      // What takes longest is done while it runs.
+      for (let time = 0; time < 2; time += 1) await adopted.prepareCapture(limit());
+      expect(await harness.request(heir)).toMatchObject({ nonce, count: 3 });
+      expect((await stat(heir.memory)).ino).toBe((await stat(spec.memory)).ino);
+      const asleep = await suspend({ vmm: adopted, agent, spec: heir });
+      expect((await stat(heir.memory)).ino).not.toBe((await stat(spec.memory)).ino);
+      await adopted.run();
+      await agent.awake(limit());
+      expect(await harness.request(heir)).toMatchObject({ nonce, count: 4 });
+      const again = await suspend({ vmm: adopted, agent, spec: heir }, "devices of later");
+      await adopted.kill();
+      expect(asleep.devices.takenBy).toEqual(again.devices.takenBy);
+      expect(changed(before, await pagesOf(spec.memory)), "nobody writes to what others begin with").toEqual([]);
+      const { borrowed: _, ...own } = heir;
+      const resumed = keep(await harness.hypervisor().restore(own, again.devices, limit()));
+      agent = new GuestAgent(await resumed.openChannel(limit()));
+      await resumed.run();
+      await agent.awake(limit());
+      expect(await harness.request(heir)).toMatchObject({ nonce, count: 5 });
     });
 
     test("a new platform finds and adopts a guest of the old one", async () => {

@@ -1,4 +1,4 @@
-import { copyFile, mkdir, mkdtemp, rm } from "node:fs/promises";
+import { copyFile, link, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { GuestConfig } from "@hibernaut/guest";
@@ -36,6 +36,11 @@ async function openFake(): Promise<Harness> {
       const heir = await newSpec();
       await copyFile(memory, heir.memory);
       return heir;
+    },
+    borrowerOf: async ({ memory }) => {
+      const heir = await newSpec();
+      await link(memory, heir.memory);
+      return { ...heir, borrowed: true };
     },
     guestConfig: (): GuestConfig => ({
       hostname: "m",

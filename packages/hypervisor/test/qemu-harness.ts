@@ -1,5 +1,5 @@
 /** QEMU with the small app, for the suites that every hypervisor must pass. */
-import { mkdir } from "node:fs/promises";
+import { link, mkdir } from "node:fs/promises";
 import type { GuestConfig } from "@hibernaut/guest";
 import { readBundle } from "@hibernaut/guest/bundles";
 import { openImageStore } from "@hibernaut/images/open";
@@ -71,6 +71,12 @@ export async function openQemu(): Promise<Harness> {
       await copySparse(layer, heir.layer, { timeoutMs: COPY_TIMEOUT_MS });
       await copySparse(memory, heir.memory, { timeoutMs: COPY_TIMEOUT_MS });
       return heir;
+    },
+    borrowerOf: async ({ layer, memory }) => {
+      const heir = await newSpec();
+      await copySparse(layer, heir.layer, { timeoutMs: COPY_TIMEOUT_MS });
+      await link(memory, heir.memory);
+      return { ...heir, borrowed: true };
     },
     guestConfig: (spec): GuestConfig => ({
       hostname: spec.machineId,

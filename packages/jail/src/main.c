@@ -102,7 +102,12 @@ static _Noreturn void become(struct options *options) {
   if (options->end_with_parent) end_with_parent();
   places_check(options);
   syscalls_refuse();
-  char *environment[] = {(char *)"PATH=/usr/bin:/bin", (char *)"LC_ALL=C", NULL};
+  char preload[4096];
+  char *environment[] = {(char *)"PATH=/usr/bin:/bin", (char *)"LC_ALL=C", NULL, NULL};
+  if (options->preload != NULL) {
+    snprintf(preload, sizeof preload, "LD_PRELOAD=%s", options->preload);
+    environment[2] = preload;
+  }
   execvpe(options->program[0], options->program, environment);
   fail("running", options->program[0]);
 }

@@ -85,6 +85,8 @@ void options_read(struct options *options, int count, char **arguments) {
       options->groups[options->group_count++] = (gid_t)number(values[0], 4294967294UL);
     } else if (strcmp(name, "--root") == 0) options->root = absolute(values[0]);
     else if (strcmp(name, "--cgroup") == 0) options->cgroup = absolute(values[0]);
+    else if (strcmp(name, "--preload") == 0)
+      options->preload = add_place(options, PLACE_READ, values[0])->path;
     else if (strcmp(name, "--read") == 0) add_place(options, PLACE_READ, values[0]);
     else if (strcmp(name, "--write") == 0) add_place(options, PLACE_WRITE, values[0]);
     else if (strcmp(name, "--device") == 0) add_place(options, PLACE_DEVICE, values[0]);

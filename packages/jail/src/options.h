@@ -47,6 +47,7 @@ struct options {
   size_t tap_count;
   struct limit limits[MOST_LIMITS];
   size_t limit_count;
+  const char *preload; /* a library that the program loads first */
   int nice; /* how far behind the launcher the program comes when the CPUs are busy */
   char **program;
 };

@@ -97,8 +97,15 @@ export function appFolders(
   ];
 }
 
-/** Returns the space that files and directories take on the disk, in bytes. A file with several names counts once. */
+/**
+ * Returns the space that files and directories take on the disk, in bytes. A file with several names in one of them counts once,
+ * and in each that has it: a machine that has its memory from a template will need that space when it is suspended.
+ */
 export function takenBytes(paths: readonly string[]): number {
+  return paths.reduce((sum, path) => sum + takenIn(path), 0);
+}
+
+function takenIn(folder: string): number {
   const seen = new Set<number>();
   const taken = (path: string): number => {
     const found = lstatSync(path, { throwIfNoEntry: false });
@@ -108,7 +115,7 @@ export function takenBytes(paths: readonly string[]): number {
     if (!found.isDirectory()) return own;
     return namesIn(path).reduce((sum, name) => sum + taken(join(path, name)), own);
   };
-  return paths.reduce((sum, path) => sum + taken(path), 0);
+  return taken(folder);
 }
 
 /** None, if the directory has just been removed. */

@@ -2,6 +2,7 @@
 import { mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { HibernautError } from "@hibernaut/domain/errors";
+import { besideMemory } from "@hibernaut/hypervisor";
 import { ifAbsent, isThere } from "@hibernaut/lib/absence";
 import { allocatedBytes, copySparse, createSparse, formatExt4, freeBytes } from "@hibernaut/lib/disk-files";
 import { flush } from "@hibernaut/lib/durable";
@@ -109,7 +110,8 @@ export class MachineFiles {
 
   /** Deletes the memory of a guest that has ended. */
   async forgetMemory(machineId: string): Promise<void> {
-    await rm(this.paths(machineId).memory, { force: true });
+    const { memory } = this.paths(machineId);
+    for (const path of [memory, ...Object.values(besideMemory(memory))]) await rm(path, { force: true });
   }
 
   async remove(machineId: string): Promise<void> {

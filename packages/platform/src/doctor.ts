@@ -3,7 +3,15 @@ import type { Settings } from "@hibernaut/settings";
 import { checkBackups } from "./doctor/backups.ts";
 import { checkCopies, checkDataDir, checkDisk, checkSocketPath } from "./doctor/data-directory.ts";
 import type { Diagnosis } from "./doctor/diagnosis.ts";
-import { builtBundle, checkAccelerator, checkJail, checkKvmDevice, checkNode, checkQemu } from "./doctor/hypervisor.ts";
+import {
+  builtBundle,
+  checkAccelerator,
+  checkJail,
+  checkKvmDevice,
+  checkMemories,
+  checkNode,
+  checkQemu,
+} from "./doctor/hypervisor.ts";
 import { checkNetwork } from "./doctor/network.ts";
 import {
   checkCertificates,
@@ -47,5 +55,6 @@ export async function* diagnose(settings: Settings): AsyncIterable<Diagnosis> {
   const { verdict, ...diagnosis } = await checkAccelerator(settings, bundle);
   yield diagnosis;
   yield await checkJail(settings, verdict?.accelerator ?? "tcg");
+  if (dataDir.status === "ok") yield await checkMemories(settings, verdict?.accelerator ?? "tcg");
   if (verdict !== undefined) yield await checkSnapshots(sleepers, settings, { bundle, ...verdict });
 }

@@ -8,6 +8,9 @@ export const BUNDLED_GUEST = join(packagesFolder(), "guest/.build/bundle");
 /** The program that starts QEMU in a jail, which the setup compiled, or which came with the program. */
 export const JAIL_LAUNCHER = join(packagesFolder(), "jail/.build/hibernaut-jail");
 
+/** The library that lets QEMU begin with a memory file that it may only read; see packages/jail. Next to the launcher. */
+export const READ_ONLY_LIBRARY = join(packagesFolder(), "jail/.build/read-only.so");
+
 /** The program that makes root file systems of images' layers, and what it needs next to it. */
 export const IMAGE_UNPACKER = imageUnpacker();
 

@@ -35,7 +35,7 @@ export class GenerationFiles {
     await using memory = await open(join(this.#folder, "memory"), "r").catch(ifAbsent(undefined));
     if (memory === undefined) return { why: "it is gone", reason: "snapshot_missing: there is no memory file" };
     try {
-      const why = touched(seal.file, await fileState(memory, this.#bootId));
+      const why = touched(seal.file, await fileState(memory, this.#bootId), seal);
       if (why === undefined) return undefined;
       return { why, reason: corrupt(await damageIn(memory, seal, signal)) };
     } catch (error) {
@@ -86,7 +86,7 @@ export class GenerationFiles {
     const damage = await scrub(path, seal, options);
     if (damage !== undefined) return corrupt(damage);
     options.signal.throwIfAborted();
-    if (touched(before, await fileState(memory, this.#bootId)) !== undefined) return undefined;
+    if (touched(before, await fileState(memory, this.#bootId), seal) !== undefined) return undefined;
     await writeSeal(sealFile(this.#folder), { ...seal, verified_at: new Date().toISOString(), file: before });
     return undefined;
   }

@@ -1,5 +1,5 @@
 /** A generation that becomes another machine's: the memory from which forks begin. */
-import { mkdir, open, readFile, writeFile } from "node:fs/promises";
+import { link, mkdir, open, readFile, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { ifAbsent } from "@hibernaut/lib/absence";
 import { flush } from "@hibernaut/lib/durable";
@@ -23,7 +23,12 @@ interface Inheritance {
   heir: Heir;
   /** Copies one file. */
   copy(from: string, to: string): Promise<void>;
+  /** The memory is not copied: it is the same file, to which nobody may write from then on. */
+  shared?: boolean;
 }
+
+/** Why one more link cannot be made: there are too many already, or the file system has none. */
+const NO_LINK = ["EMLINK", "EPERM", "ENOTSUP", "EOPNOTSUPP", "EXDEV"];
 
 /**
  * Says why a generation cannot be inherited, `snapshot_corrupt: ...`. Reads all of its memory if that may have changed since it
@@ -40,22 +45,55 @@ export async function flawToInherit(folder: string, bootId: string, signal: Abor
 }
 
 /** What a seal says of the content of a memory file holds for a copy that has been made of it, or for the file itself. */
-async function copySeal(from: string, to: string, bootId: string): Promise<void> {
+async function copySeal(from: string, to: string, bootId: string, shared = false): Promise<void> {
   const seal = await readSeal(sealFile(from));
   if (seal === undefined) return;
   await using memory = await open(join(to, "memory"), "r");
-  await writeSeal(sealFile(to), { ...seal, file: await fileState(memory, bootId) });
+  const { linked, ...content } = seal;
+  const isLinked = shared || (from === to && linked === true);
+  await writeSeal(sealFile(to), {
+    ...content,
+    ...(isLinked && { linked: true }),
+    file: await fileState(memory, bootId),
+  });
+}
+
+/** Directories of generations whose seal is being changed: machines may be born of one at the same time. */
+const allowing = new Map<string, Promise<void>>();
+
+/** From now on, links to the memory may come and go without that it has to be read again. */
+function allowLinks(folder: string, bootId: string): Promise<void> {
+  const allow = async () => {
+    const seal = await readSeal(sealFile(folder));
+    if (seal !== undefined && seal.linked !== true) await copySeal(folder, folder, bootId, true);
+  };
+  const begun = allowing.get(folder) ?? allow().finally(() => allowing.delete(folder));
+  allowing.set(folder, begun);
+  return begun;
+}
+
+/** Gives the memory one more name. Returns whether that was possible. */
+async function linkMemory(from: string, to: string): Promise<boolean> {
+  try {
+    await link(join(from, "memory"), join(to, "memory"));
+    return true;
+  } catch (error) {
+    if (NO_LINK.includes((error as NodeJS.ErrnoException).code ?? "")) return false;
+    throw error;
+  }
 }
 
 /**
- * Copies a generation for another machine; durable once this resolves. What the manifest and the seal say of the files'
+ * Copies a generation for another machine, or, if its memory is `shared`, all of it but that; durable once this resolves. What the manifest and the seal say of the files'
  * content stays as it was, so that the heir's wake finds what the copy got wrong.
  */
-export async function inherit({ from, to, heir, copy }: Inheritance, bootId: string): Promise<void> {
+export async function inherit({ from, to, heir, copy, shared }: Inheritance, bootId: string): Promise<void> {
   const manifest = await manifestIn(from);
   if (typeof manifest === "string") throw new Error(manifest);
   await mkdir(to, { recursive: true, mode: 0o700 });
-  for (const name of ["memory", "devices"]) {
+  if (shared === true) await allowLinks(from, bootId);
+  const isLinked = shared === true && (await linkMemory(from, to));
+  for (const name of isLinked ? ["devices"] : ["memory", "devices"]) {
     await copy(join(from, name), join(to, name));
     await flush(join(to, name));
   }
@@ -68,7 +106,7 @@ export async function inherit({ from, to, heir, copy }: Inheritance, bootId: str
     ...taken,
   };
   await writeFile(join(to, "manifest.json"), checkedJson(own), { mode: 0o600, flush: true });
-  await copySeal(from, to, bootId);
+  await copySeal(from, to, bootId, isLinked);
   await flush(to);
 }
 

@@ -34,6 +34,8 @@ const Seal = Type.Object({
   /** When all of the memory was read last, RFC 3339. */
   verified_at: Type.String(),
   file: FileState,
+  /** Other machines' snapshots have the same file, whose links come and go. */
+  linked: Type.Optional(Type.Literal(true)),
   /** CRC-32 of each MiB. */
   chunks: Type.Array(Sum),
   /** CRC-32 of the pages that the last wake needed: first page, page after the last, sum. */
@@ -51,8 +53,10 @@ const FIELDS: readonly [keyof FileState, string][] = [
 ];
 
 /** Why the file may have changed since it was sealed. Undefined when it cannot have. */
-export function touched(was: FileState, now: FileState): string | undefined {
-  return FIELDS.find(([field]) => was[field] !== now[field])?.[1];
+export function touched(was: FileState, now: FileState, { linked }: Pick<Seal, "linked"> = {}): string | undefined {
+  // A link is a change like any other of what the host says, and not of what is in the file.
+  const telling = linked === true ? FIELDS.filter(([field]) => field !== "changed_ns") : FIELDS;
+  return telling.find(([field]) => was[field] !== now[field])?.[1];
 }
 
 /** Describes the open memory file. */
@@ -79,8 +83,7 @@ export async function sealOf(
   const chunks = await checksums(file, chunksOf(before.size), signal);
   const sums = await checksums(file, hot, signal);
   const after = await fileState(file, bootId);
-  // Links come and go meanwhile.
-  if (touched(before, { ...after, changed_ns: before.changed_ns }) !== undefined)
+  if (touched(before, after, { linked: true }) !== undefined)
     throw new Error("the memory was written to while it was read");
   return {
     format: 1,

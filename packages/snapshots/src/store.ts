@@ -7,9 +7,9 @@
  */
 import { link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { DeviceState, Vmm } from "@hibernaut/hypervisor";
+import { besideMemory, type DeviceState, type Vmm } from "@hibernaut/hypervisor";
 import { ifAbsent, isThere } from "@hibernaut/lib/absence";
-import { allocatedBytes } from "@hibernaut/lib/disk-files";
+import { allocatedBytes, copySparseUntilAborted } from "@hibernaut/lib/disk-files";
 import { flush } from "@hibernaut/lib/durable";
 import { GenerationFiles, UNSEALED, unreadable } from "./check.ts";
 import { checkedJson } from "./checked-json.ts";
@@ -31,6 +31,8 @@ import { Sealer, type SealerOptions, sealFile } from "./sealer.ts";
 
 const TEMPORARY = "tmp-";
 const MANIFEST = "the manifest";
+/** Names of a memory file that a machine has for itself: in its generation, and where its VMM maps it. */
+const OWN_NAMES = 2;
 
 /** A generation that is not published yet. */
 interface Draft {
@@ -239,12 +241,28 @@ export class SnapshotStore {
     this.#sealer.stop(machineId);
   }
 
-  /** Links the snapshot's memory to the path that the machine's VMM will map. Work on it in the background ends. */
-  async stage(machineId: string, generation: string): Promise<void> {
+  /**
+   * Links the snapshot's memory to the path that the machine's VMM will map. Work on it in the background ends. Resolves with
+   * whether the file has further names: it is then the memory of a template, or of other machines, too, and nobody may write to
+   * it. The file system counts them, so that this stays right whatever becomes of the others, or of a copy elsewhere.
+   */
+  async stage(machineId: string, generation: string): Promise<{ shared: boolean }> {
     this.#sealer.stop(machineId);
     const target = join(this.#machineFolder(machineId), "memory");
-    await rm(target, { force: true });
+    for (const name of [target, ...Object.values(besideMemory(target))]) await rm(name, { force: true });
     await link(join(this.folderOf(machineId, generation), "memory"), target);
+    return { shared: (await stat(target)).nlink > OWN_NAMES };
+  }
+
+  /**
+   * Puts a copy of the memory that is shared in the place of what was staged: for a VMM that has to write to it. Rejects when
+   * aborted.
+   */
+  async stageCopy(machineId: string, signal: AbortSignal): Promise<void> {
+    const target = join(this.#machineFolder(machineId), "memory");
+    const { own } = besideMemory(target);
+    await copySparseUntilAborted(target, own, signal);
+    await rename(own, target);
   }
 
   /** Removes a generation, durably once this resolves. Safe to repeat. */

@@ -11,6 +11,7 @@ const FILES = [
   "packages/dashboard/dist",
   "packages/guest/.build/bundle",
   "packages/jail/.build/hibernaut-jail",
+  "packages/jail/.build/read-only.so",
 ];
 
 /** The database's package: its code, and the library for this platform. */

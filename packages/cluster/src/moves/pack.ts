@@ -58,7 +58,7 @@ const SNAPSHOT_FILES = ["memory", "devices", "manifest.json"];
 
 /** Whether a file belongs to the machine wherever it is. Pure. */
 export function travels(path: string, generation: string | undefined): boolean {
-  if (path === "memory" || path.endsWith(".new")) return false;
+  if (path === "memory" || path.startsWith("memory.") || path.endsWith(".new")) return false;
   if (!path.startsWith("snapshots/")) return true;
   return SNAPSHOT_FILES.some((name) => path === `snapshots/${generation}/${name}`);
 }

@@ -109,6 +109,7 @@ class SocketVmm implements Vmm {
   state = async () => "running" as const;
   run = async () => {};
   pause = async () => {};
+  prepareCapture = async () => {};
   capture = async () => {};
   kill = async () => void this.#channel.destroy();
   release() {

@@ -3,11 +3,12 @@
  * a second {@link FakeHypervisor} on the same host finds it again.
  */
 import { readFileSync } from "node:fs";
-import { open, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { copyFile, link, open, readFile, rename, rm, truncate, writeFile } from "node:fs/promises";
 import { type Duplex, duplexPair } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Listener } from "@hibernaut/guest";
 import {
+  besideMemory,
   type DeviceState,
   type Hypervisor,
   type HypervisorIdentity,
@@ -49,6 +50,8 @@ class FakeProcess {
   hangs = false;
   /** It was killed, and the kernel holds it. */
   held = false;
+  /** Its memory file is others', too. */
+  borrowed: boolean;
   /** How long its VMM takes to answer. */
   answersAfterMs = 0;
 
@@ -56,6 +59,7 @@ class FakeProcess {
     this.ref = ref;
     this.identity = identity;
     this.spec = spec;
+    this.borrowed = spec.borrowed === true;
     this.guest = new FakeGuest(spec.machineId, end);
   }
 }
@@ -71,6 +75,8 @@ export class FakeHost {
   faults: { capture?: Error; boot?: Error; restore?: Error } = {};
   /** Awaited in the middle of a capture, boot or restore, to hold it up. */
   hold: { capture?: Promise<void>; boot?: Promise<void>; restore?: Promise<void> } = {};
+  /** Whether guests can begin with a memory file that others begin with, too. */
+  borrows = true;
   /** Whether a load writes to the memory file, as KVM does. */
   writesOnLoad = false;
   /** Ids of machines whose VMMs do not end: the kernel holds them, until {@link letGo}. */
@@ -213,12 +219,18 @@ class FakeVmm implements Vmm {
     process.guest.pause();
   }
 
+  async prepareCapture(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    this.#alive();
+  }
+
   async capture(deviceState: string, signal: AbortSignal): Promise<void> {
     const { guest, spec, running } = this.#alive();
     if (running) throw new Error("a capture needs a paused guest");
     await this.#host.hold.capture;
     signal.throwIfAborted();
     this.#host.takeFault("capture");
+    if (this.#process.borrowed) await this.#keepOwn(spec);
     const text = JSON.stringify(guest.state);
     await using memory = await open(spec.memory, "r+");
     await memory.write(Buffer.from(text.padEnd(STATE_BYTES)), 0, STATE_BYTES, 0);
@@ -227,6 +239,16 @@ class FakeVmm implements Vmm {
     // Where it will be once it is published.
     this.#process.capturedTo = deviceState.replace("/tmp-", "/");
     signal.throwIfAborted();
+  }
+
+  /** Its memory file is not others' any more, in one step. */
+  async #keepOwn({ memory }: VmmSpec): Promise<void> {
+    const { own, lent } = besideMemory(memory);
+    await copyFile(memory, own);
+    await rm(lent, { force: true });
+    await link(memory, lent);
+    await rename(own, memory);
+    this.#process.borrowed = false;
   }
 
   async openChannel(signal: AbortSignal): Promise<Duplex> {
@@ -272,12 +294,16 @@ export class FakeHypervisor implements Hypervisor {
     return this.#identity;
   }
 
+  async borrows(): Promise<boolean> {
+    return this.#host.borrows;
+  }
+
   async boot(spec: VmmSpec, signal: AbortSignal): Promise<Vmm> {
     this.#host.requireEnded(spec.machineId);
     await rm(spec.memory, { force: true });
     await writeFile(spec.memory, "");
     await truncate(spec.memory, MEMORY_BYTES);
-    const process = this.#host.launch(spec, this.#identity);
+    const process = this.#host.launch({ ...spec, borrowed: false }, this.#identity);
     try {
       await this.#host.hold.boot;
       signal.throwIfAborted();
@@ -306,7 +332,8 @@ export class FakeHypervisor implements Hypervisor {
       if (!readFileSync(file, "utf8").startsWith(DEVICES)) throw new Error("the device state is not valid");
       await checked;
       const memory = await readFile(spec.memory);
-      if (this.#host.writesOnLoad) await writeOnLoad(spec.memory);
+      if (spec.borrowed === true && !this.#host.borrows) throw new Error("the memory cannot be opened for writing");
+      if (this.#host.writesOnLoad && spec.borrowed !== true) await writeOnLoad(spec.memory);
       await this.#host.hold.restore;
       signal.throwIfAborted();
       if (!this.#host.processes.has(process.ref.pid)) throw new VmmKilled("the fake was killed");

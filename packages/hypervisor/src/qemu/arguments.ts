@@ -7,6 +7,10 @@ import { cpuArgument, type Hardware, hardwareOfType, PRESENT_HARDWARE } from "./
 /** The name by which the agent finds its port. */
 const AGENT_PORT = "hibernaut.agent";
 
+const MEMORY = "memory-backend-file,id=ram,";
+/** What the guest writes does not get into the file. */
+const PRIVATELY = ",share=off";
+
 /** Devices that our guests don't use are off: each costs boot time. */
 const MACHINE_OPTIONS = "i8042=off,smm=off,vmport=off,memory-backend=ram";
 
@@ -45,6 +49,11 @@ export function socketPaths(runDir: string): { qmp: string; agent: string } {
   return { qmp: join(runDir, "qmp.sock"), agent: join(runDir, "agent.sock") };
 }
 
+/** The file into which a QEMU in a jail writes its devices' state when its stream would contain its memory. */
+export function devicesFile(runDir: string): string {
+  return join(runDir, "devices");
+}
+
 /** Returns the arguments to start QEMU with. */
 export function qemuArguments(spec: VmmSpec, options: QemuOptions): string[] {
   const { accelerator, hardware, kvmCpu, incoming, handles } = options;
@@ -57,7 +66,7 @@ export function qemuArguments(spec: VmmSpec, options: QemuOptions): string[] {
     ...["-machine", `${hardware.machineType},${MACHINE_OPTIONS}`, "-accel", accelerator],
     ...["-cpu", cpuArgument(hardware, accelerator, kvmCpu)],
     ...["-smp", String(spec.cpus), "-m", `${spec.memoryMb}M`],
-    ...["-object", `memory-backend-file,id=ram,size=${spec.memoryMb}M,mem-path=${escape(spec.memory)},share=on`],
+    ...["-object", memory(spec)],
     // A resumed guest has its kernel in memory and never boots again, because of `-no-reboot`.
     ...(incoming ? [] : ["-kernel", spec.bundle.kernel, "-initrd", spec.bundle.initrd, "-append", KERNEL_OPTIONS]),
     ...["-chardev", `file,id=console,path=${escape(spec.consoleLog)},append=on`, "-serial", "chardev:console"],
@@ -87,9 +96,18 @@ export function hardwareIn(args: readonly string[]): Hardware {
   return hardwareOfType(machineType) ?? PRESENT_HARDWARE;
 }
 
+/** Whether the memory of a QEMU that was started with these arguments is mapped privately. */
+export function isBorrowedIn(args: readonly string[]): boolean {
+  return args.some((each) => each.startsWith(MEMORY) && each.endsWith(PRIVATELY));
+}
+
 /** The CPU of a QEMU that was started with these arguments. */
 export function cpuIn(args: readonly string[]): string {
   return args[args.indexOf("-cpu") + 1] ?? HOST_CPU;
+}
+
+function memory({ memoryMb, memory: file, borrowed }: VmmSpec): string {
+  return `${MEMORY}size=${memoryMb}M,mem-path=${escape(file)}${borrowed === true ? PRIVATELY : ",share=on"}`;
 }
 
 /**

@@ -4,9 +4,10 @@
  * touches them. Record and prefetch: Ustiugov et al., "Benchmarking, Analysis, and Optimization of Serverless Function
  * Snapshots", ASPLOS 2021. The record is only a hint: without one, or with a wrong one, a resume is slower.
  */
-import { type FileHandle, open, readFile, rename, stat, writeFile } from "node:fs/promises";
+import { type FileHandle, open, rename, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { PAGE, type PageRange, piecesOf, READ_BYTES, rangesOf, readPageRanges } from "@hibernaut/lib/page-ranges";
+import { isPresent, mappingOf, pagesOf } from "./mapped-file.ts";
 
 /** Two readers keep a disk busy and leave half of Node's threads for other files. */
 const READERS = 2;
@@ -19,12 +20,6 @@ const PROBES = 16;
  * 55 us from the page cache and 75 us or more from a fast disk.
  */
 const CACHED_READ_US = 60;
-/** Entries of /proc/PID/pagemap read at a time, 8 bytes each. */
-const ENTRIES = 32_768;
-const ENTRY_BYTES = 8;
-/** Bit 63 of an entry, in its highest byte: the page is in memory (https://docs.kernel.org/admin-guide/mm/pagemap.html). */
-const PRESENT = 0x80;
-
 /** The file with the recorded pages: next to the memory, so that it outlives a guest and is deleted with the machine. */
 export function hotPagesFile(memory: string): string {
   return join(dirname(memory), "hot-pages.json");
@@ -77,37 +72,10 @@ async function readAll(memory: FileHandle, ranges: PageRange[], signal: AbortSig
 
 /** Records which pages of `memory` the process has touched so far. Rejects when the kernel does not reveal them. */
 export async function recordHotPages(pid: number, memory: string): Promise<void> {
-  const pages = await pagesOf(pid, memory);
+  const mapping = await mappingOf(pid, memory, (await stat(memory)).size);
+  const pages = mapping === undefined ? [] : await pagesOf(pid, mapping, isPresent);
   if (pages.length > MOST_PAGES) return;
   const file = hotPagesFile(memory);
   await writeFile(`${file}.new`, JSON.stringify(rangesOf(pages)), { mode: 0o600 });
   await rename(`${file}.new`, file);
-}
-
-/**
- * Lists the pages of a mapped file that a process has touched, in ascending order; none if it has not mapped it. The process
- * may be a QEMU that a guest has taken over: rejects unless it has mapped the file as a whole, and does not read for longer.
- */
-async function pagesOf(pid: number, mapped: string): Promise<number[]> {
-  const maps = await readFile(`/proc/${pid}/maps`, "utf8");
-  const [begin = 0, end = 0] =
-    maps
-      .split("\n")
-      .find((line) => line.endsWith(` ${mapped}`))
-      ?.match(/^([0-9a-f]+)-([0-9a-f]+) /)
-      ?.slice(1)
-      .map((address) => Number.parseInt(address, 16) / PAGE) ?? [];
-  const { size } = await stat(mapped);
-  if (end > 0 && (end - begin) * PAGE !== size)
-    throw new Error(`process ${pid} has mapped ${(end - begin) * PAGE} bytes of a memory of ${size}`);
-  const pages: number[] = [];
-  await using table = await open(`/proc/${pid}/pagemap`, "r");
-  const entries = Buffer.allocUnsafe(ENTRIES * ENTRY_BYTES);
-  for (let first = begin; first < end; first += ENTRIES) {
-    const wanted = Math.min(ENTRIES, end - first) * ENTRY_BYTES;
-    const { bytesRead } = await table.read(entries, 0, wanted, first * ENTRY_BYTES);
-    for (let at = 0; at < bytesRead; at += ENTRY_BYTES)
-      if (((entries[at + ENTRY_BYTES - 1] as number) & PRESENT) !== 0) pages.push(first - begin + at / ENTRY_BYTES);
-  }
-  return pages;
 }

@@ -16,7 +16,7 @@ import {
   type VmmRef,
   type VmmSpec,
 } from "../contract.ts";
-import { cpuIn, hardwareIn, qemuArguments, socketPaths } from "./arguments.ts";
+import { cpuIn, hardwareIn, isBorrowedIn, qemuArguments, socketPaths } from "./arguments.ts";
 import { brokenBy, lastLine, meansTaken, readTail } from "./failure.ts";
 import { argumentsOf, findProcesses, hasThread } from "./find-processes.ts";
 import { type Hardware, type HostCpu, hardwareOf, identityOf, PRESENT_HARDWARE } from "./hardware.ts";
@@ -68,10 +68,14 @@ export class QemuHypervisor implements Hypervisor {
     return identityOf(this.#settings, PRESENT_HARDWARE);
   }
 
+  async borrows(): Promise<boolean> {
+    return (await this.#settings.jail?.flawInBorrowing()) === undefined && this.#settings.jail !== undefined;
+  }
+
   async boot(spec: VmmSpec, signal: AbortSignal): Promise<Vmm> {
     await requireEnded(spec.machineId);
     await makeMemoryFile(spec.memory, spec.memoryMb, this.#limits);
-    return (await this.#start(spec, { hardware: PRESENT_HARDWARE }, signal)).vmm;
+    return (await this.#start({ ...spec, borrowed: false }, { hardware: PRESENT_HARDWARE }, signal)).vmm;
   }
 
   async restore(
@@ -82,7 +86,7 @@ export class QemuHypervisor implements Hypervisor {
   ): Promise<Vmm> {
     await requireEnded(spec.machineId);
     background(readAhead(spec.memory, signal), "reading memory ahead");
-    await reserveHoles(spec.memory, spec.memoryMb, this.#limits);
+    if (spec.borrowed !== true) await reserveHoles(spec.memory, spec.memoryMb, this.#limits);
     const { vmm, started } = await this.#startWith(devices, spec, signal);
     try {
       await abortable(checked, signal);
@@ -124,7 +128,8 @@ export class QemuHypervisor implements Hypervisor {
     const about = { version: qmp.version, accelerator: enabled ? "kvm" : "tcg", host } as const;
     const identity = identityOf(about, hardwareIn(args));
     const folder = join(this.#settings.machineRoot, ref.machineId);
-    const files = { runDir, memory: join(folder, "memory"), console: join(folder, "console.log") };
+    const borrowed = isBorrowedIn(args);
+    const files = { runDir, memory: join(folder, "memory"), console: join(folder, "console.log"), borrowed };
     const vmm = new QemuVmm(ref, identity, qmp, files, this.#limits);
     this.#cleanAfter(vmm, await this.#settings.jail?.cgroupOf(ref.pid));
     const { status } = await qmp.execute<{ status: string }>("query-status");
@@ -209,8 +214,8 @@ export class QemuHypervisor implements Hypervisor {
       const connection = await Qmp.connect(path, limit, this.#connecting);
       const listensAt = performance.now();
       const identity = identityOf({ version: connection.version, accelerator, host }, hardware);
-      const { runDir, memory, consoleLog } = spec;
-      const files = { runDir, memory, console: consoleLog, consoleBefore: before?.size ?? 0 };
+      const { runDir, memory, consoleLog, borrowed = false } = spec;
+      const files = { runDir, memory, console: consoleLog, consoleBefore: before?.size ?? 0, borrowed };
       const vmm = new QemuVmm(ref, identity, connection, files, this.#limits);
       vmm.listensAt = listensAt;
       this.#cleanAfter(vmm, jail?.cgroup);

@@ -4,6 +4,7 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import { isPassing } from "@hibernaut/lib/absence";
 import { allocatedBytes, createSparse, reserve } from "@hibernaut/lib/disk-files";
 import { failureReason } from "@hibernaut/lib/exec";
+import { besideMemory } from "../contract.ts";
 import type { QemuLimits } from "./limits.ts";
 
 type ReserveLimits = Pick<QemuLimits, "reserveMs">;
@@ -13,6 +14,7 @@ type ReserveLimits = Pick<QemuLimits, "reserveMs">;
  * {@link reserveMemory}.
  */
 export async function makeMemoryFile(path: string, megabytes: number, limits: ReserveLimits): Promise<void> {
+  for (const beside of Object.values(besideMemory(path))) await rm(beside, { force: true });
   await createSparse(path, megabytes * 1024 * 1024);
   try {
     await reserveMemory(path, megabytes, limits);

@@ -4,13 +4,15 @@ import { createWriteStream } from "node:fs";
 import { rm } from "node:fs/promises";
 import { createServer, type Socket } from "node:net";
 import { dirname, join } from "node:path";
-import { type Duplex, Transform } from "node:stream";
+import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { abortable } from "@hibernaut/lib/async";
 import { background } from "@hibernaut/lib/background";
 import { flush } from "@hibernaut/lib/durable";
 import { type HypervisorIdentity, type Vmm, type VmmRef, VmmSilent, type VmmUsage } from "../contract.ts";
+import { devicesFile } from "./arguments.ts";
+import { keepOwnMemory, prepareOwnMemory } from "./borrowed-memory.ts";
 import { connectToQemu } from "./connect.ts";
 import { GuestEnd } from "./guest-end.ts";
 import { recordHotPages } from "./hot-pages.ts";
@@ -18,15 +20,12 @@ import { shareOwner } from "./jail/owning.ts";
 import { type QemuLimits, USUAL_LIMITS } from "./limits.ts";
 import { INHERITED_FD, killProcess, usageOf, watchExit } from "./process.ts";
 import { type Qmp, QmpError, QmpTimeout } from "./qmp.ts";
+import { atMost, STREAM_CAPABILITIES, saveDevices } from "./save-devices.ts";
 import { endStalls } from "./stall.ts";
 
-/** QEMU and the platform share the memory file, so only the device state goes through the stream. */
-const CAPABILITIES = ["x-ignore-shared", "events"].map((capability) => ({ capability, state: true }));
 /** States of a stream that has ended (MigrationStatus in QEMU's QAPI schema). */
 const STREAM_ENDED = new Set(["none", "completed", "failed", "cancelled"]);
 const STREAM_POLL_MS = 2;
-/** A machine's devices take a few megabytes. A QEMU that a guest has taken over must not fill the disk. */
-const MOST_STATE_BYTES = 256 * 1024 * 1024;
 /** By then, a resumed guest has answered its first request. The pages it touched are those the next resume needs. */
 const RECORD_AFTER_MS = 500;
 
@@ -43,6 +42,8 @@ interface VmmFiles {
   console: string;
   /** How much of that, in bytes, is from before this QEMU. */
   consoleBefore?: number;
+  /** The memory is mapped privately: see borrowed-memory.ts. */
+  borrowed?: boolean;
 }
 
 /** The VMM contract on one QEMU process. */
@@ -59,6 +60,8 @@ export class QemuVmm implements Vmm {
   readonly #gone = Promise.withResolvers<void>();
   /** Whether a snapshot was loaded and the guest has not run since. */
   #restored = false;
+  /** Whether a copy of a borrowed memory is there, to be completed by a capture. */
+  #ownPrepared = false;
   #channel: Socket | undefined;
   /** A channel that was opened before the first call of `openChannel`. */
   #early: Socket | undefined;
@@ -121,8 +124,15 @@ export class QemuVmm implements Vmm {
     await this.#qmp.execute("stop");
   }
 
+  async prepareCapture(signal: AbortSignal, { durable } = { durable: true }): Promise<void> {
+    if (this.#files.borrowed !== true || this.#ownPrepared) return;
+    await prepareOwnMemory({ pid: this.ref.pid, memory: this.#files.memory }, { durable }, signal);
+    this.#ownPrepared = true;
+  }
+
   async capture(deviceState: string, signal: AbortSignal, { durable } = { durable: true }): Promise<void> {
-    await this.#qmp.execute("migrate-set-capabilities", { capabilities: CAPABILITIES });
+    await this.#qmp.execute("migrate-set-capabilities", { capabilities: STREAM_CAPABILITIES });
+    if (this.#files.borrowed === true) return this.#captureBorrowed(deviceState, durable, signal);
     const path = join(this.#files.runDir, "capture.sock");
     await rm(path, { force: true });
     const server = createServer();
@@ -142,14 +152,9 @@ export class QemuVmm implements Vmm {
     };
     try {
       const written = once(server, "connection", { signal: either }).then(([socket]) =>
-        pipeline(
-          socket as Socket,
-          atMost(MOST_STATE_BYTES),
-          createWriteStream(deviceState, { mode: 0o600, flush: durable }),
-          {
-            signal: either,
-          },
-        ),
+        pipeline(socket as Socket, atMost(), createWriteStream(deviceState, { mode: 0o600, flush: durable }), {
+          signal: either,
+        }),
       );
       await Promise.all([written.catch(fail), this.#migrate("migrate", `unix:${path}`, either).catch(fail)]);
       if (!durable) return;
@@ -169,6 +174,14 @@ export class QemuVmm implements Vmm {
     signal.throwIfAborted();
   }
 
+  async #captureBorrowed(to: string, durable: boolean, signal: AbortSignal): Promise<void> {
+    await saveDevices(this.#qmp, { written: devicesFile(this.#files.runDir), to, durable }, signal);
+    await this.prepareCapture(signal, { durable });
+    this.#ownPrepared = false; // whatever becomes of it
+    await keepOwnMemory({ pid: this.ref.pid, memory: this.#files.memory }, { durable }, signal);
+    signal.throwIfAborted();
+  }
+
   /**
    * Waits until QEMU has finished with a stream, completed or cancelled. QEMU reports the end of a stream too early; until
    * the real end it refuses to let the guest continue or to begin another stream.
@@ -185,7 +198,7 @@ export class QemuVmm implements Vmm {
   async load(signal: AbortSignal): Promise<void> {
     // Connected before the state is loaded: the guest then finds its channel as it was, with no change to handle.
     this.#early = await connectToQemu(join(this.#files.runDir, "agent.sock"), signal);
-    await this.#qmp.execute("migrate-set-capabilities", { capabilities: CAPABILITIES });
+    await this.#qmp.execute("migrate-set-capabilities", { capabilities: STREAM_CAPABILITIES });
     await this.#migrate("migrate-incoming", `fd:${INHERITED_FD}`, signal);
     this.#restored = true;
   }
@@ -234,16 +247,4 @@ export class QemuVmm implements Vmm {
       unsubscribe();
     }
   }
-}
-
-/** Passes bytes on, and fails when there are more than these. */
-function atMost(bytes: number): Transform {
-  let left = bytes;
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      left -= chunk.length;
-      if (left < 0) done(new QmpError(`the devices' state has more than ${bytes} bytes`));
-      else done(null, chunk);
-    },
-  });
 }

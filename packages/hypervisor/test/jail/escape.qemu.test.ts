@@ -53,6 +53,19 @@ describe.runIf(isRoot).each([
     expect(await prison.run(attempt(one))).toMatch(root ? one.expected : (one.withoutRoot ?? one.expected));
   });
 
+  test.runIf(root)("a memory that others began with, too, can be read, and not be changed in any way", async () => {
+    const code = `
+      my ($f, $read);
+      open($f, "+<", $p{memory}) && sysread($f, $read, 6);
+      my @refused = (
+        !defined(syswrite($f, "x")), !truncate($f, 1), !chmod(0666, $p{memory}), !unlink($p{memory}),
+        syscall(257, -100, $p{memory}, 2) == -1, syscall(257, -100, "/proc/self/fd/" . fileno($f), 2) == -1,
+      );
+      print join(" ", $read, map { $_ ? "refused" : "done" } @refused);
+    `;
+    expect(await prison.run(code, { borrowed: true })).toBe(`secret ${Array(6).fill("refused").join(" ")}`);
+  });
+
   test("every process that it starts is counted", async () => {
     const said = await prison.run(FORK);
     const made = Number(said.split(" ")[0]);

@@ -64,10 +64,11 @@ test("the launcher is told everything, and the program comes last", () => {
     places,
     listen: { qmp: "/d/run/q", agent: "/d/run/a" },
     tap: "tap0",
+    preload: "/p/read-only.so",
     nice: 5,
     limits: { core: 0 },
   };
   expect(launcherArguments(plan).join(" ")).toBe(
-    "--status 4 --root /d/run --uid 7 --group 107 --own-network --cgroup /g --nice 5 --limit core 0 --read /usr --link /lib usr/lib --write /d/memory --device /dev/null --listen 5 /d/run/q --listen 6 /d/run/a --tap 7 tap0 -- /usr/bin/qemu",
+    "--status 4 --root /d/run --uid 7 --group 107 --own-network --cgroup /g --nice 5 --limit core 0 --read /usr --link /lib usr/lib --write /d/memory --device /dev/null --listen 5 /d/run/q --listen 6 /d/run/a --preload /p/read-only.so --tap 7 tap0 -- /usr/bin/qemu",
   );
 });

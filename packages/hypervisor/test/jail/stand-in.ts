@@ -57,6 +57,7 @@ export class Prison {
       run: this.own.runDir,
       other_run: this.other.runDir,
       layer: this.own.layer,
+      memory: this.own.memory,
       other_memory: this.other.memory,
       other_tap: this.#taps[1] ?? "",
       host_pid: String(process.pid),
@@ -65,8 +66,8 @@ export class Prison {
   }
 
   /** Runs Perl in the jail of the first machine, and returns what it prints. */
-  async run(code: string, { cgroups }: { cgroups?: Cgroups } = {}): Promise<string> {
-    const child = await this.start(code, { ...(cgroups && { cgroups }) });
+  async run(code: string, options: { cgroups?: Cgroups; borrowed?: boolean } = {}): Promise<string> {
+    const child = await this.start(code, options);
     const [said, complaint, [exit, signal]] = await Promise.all([
       text(child.stdout as NodeJS.ReadableStream),
       text(child.stderr as NodeJS.ReadableStream),
@@ -75,8 +76,11 @@ export class Prison {
     return said === "" ? `ended with ${signal ?? exit} ${complaint.trim()}` : said.trim();
   }
 
-  /** The same, without waiting. The process is the launcher's. */
-  async start(code: string, { cgroups }: { cgroups?: Cgroups } = {}): Promise<ChildProcess> {
+  /** The same, without waiting. The process is the launcher's. With `borrowed`, other machines began with its memory, too. */
+  async start(
+    code: string,
+    { cgroups, borrowed = false }: { cgroups?: Cgroups; borrowed?: boolean } = {},
+  ): Promise<ChildProcess> {
     const program = await findProgram(LANGUAGE);
     if (program === undefined) throw new Error(`${LANGUAGE} is not installed`);
     const jail = new Jail({
@@ -89,7 +93,7 @@ export class Prison {
     const { runDir } = this.own;
     for (const name of ["qmp.sock", "agent.sock"]) await rm(join(runDir, name), { force: true });
     const sockets = { qmp: join(runDir, "qmp.sock"), agent: join(runDir, "agent.sock") };
-    const entry = await jail.prepare(this.own, sockets);
+    const entry = await jail.prepare({ ...this.own, borrowed }, sockets);
     const args = [...entry.args, "-e", `my %p = @ARGV; $| = 1; ${code}`, "--", ...Object.entries(this.facts).flat()];
     const stdio: ("ignore" | "pipe")[] = ["ignore", "pipe", "pipe", "ignore", "pipe"];
     const asNobody = ["--reuid", String(NOBODY), "--regid", String(NOBODY), "--clear-groups", "--", entry.program];

@@ -1,6 +1,4 @@
 /** The birth of machines from a seed: each with a memory and a disk of its own, asleep until it is started. */
-import { mkdir, stat } from "node:fs/promises";
-import { join } from "node:path";
 import { servicePorts, withEgress } from "@hibernaut/domain/config";
 import type { EgressConfig } from "@hibernaut/domain/egress";
 import { HibernautError } from "@hibernaut/domain/errors";
@@ -9,9 +7,7 @@ import { FORKS_AT_ONCE } from "@hibernaut/domain/limits";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { isValidName, NAME_RULE } from "@hibernaut/domain/naming";
 import type { Sandbox } from "@hibernaut/domain/sandbox";
-import { adviceFor, isThere } from "@hibernaut/lib/absence";
-import { copySparseUntilAborted, reserve } from "@hibernaut/lib/disk-files";
-import { flush } from "@hibernaut/lib/durable";
+import { adviceFor } from "@hibernaut/lib/absence";
 import { failureReason } from "@hibernaut/lib/exec";
 import type { Semaphore } from "@hibernaut/lib/semaphore";
 import { messageOf, withoutPeriod } from "@hibernaut/lib/text";
@@ -25,10 +21,8 @@ import { newMachineName } from "../identity.ts";
 import { newRecord } from "../new-record.ts";
 import { requireFreePorts } from "../tcp-ports.ts";
 import type { BirthCounts } from "./birth-counts.ts";
-import { bytesOf, generationIn, type Seed } from "./seed.ts";
-
-/** How long it may take to reserve the space of a memory: milliseconds on most file systems. */
-const RESERVE_TIMEOUT_MS = 30_000;
+import { fillCradle } from "./cradle.ts";
+import { bytesOf, type Seed } from "./seed.ts";
 
 /** What is chosen for the machines. */
 export interface Births {
@@ -167,39 +161,6 @@ function recordOf(
     ...(sandbox !== undefined && { sandbox }),
     ...(programs !== undefined && { programs }),
   };
-}
-
-/** Copies the seed's files for one machine, whose memory is that generation; durable once this resolves. */
-export async function fillCradle(
-  { deps }: Pick<BirthContext, "deps">,
-  { folder, record: parent }: Seed,
-  { id, version, generation }: Pick<MachineRecord, "id" | "version"> & { generation: string },
-  signal: AbortSignal,
-): Promise<void> {
-  const cradle = deps.files.seeds.cradle(id);
-  await mkdir(cradle, { recursive: true, mode: 0o700 });
-  const copy = (from: string, to: string) => copySparseUntilAborted(from, to, signal);
-  for (const name of ["layer.ext4", "hot-pages.json"]) {
-    if (!(await isThere(join(folder, name)))) continue;
-    await copy(join(folder, name), join(cradle, name));
-    await flush(join(cradle, name));
-  }
-  const heir = { machineId: id, machineVersion: version };
-  const [from, to] = [generationIn(folder, parent), join(cradle, "snapshots", generation)];
-  const clones = await deps.files.seeds.clones();
-  const own = async (source: string, target: string) => {
-    await copy(source, target);
-    // A wake would do it while a request waits. Where files share their blocks, it would take the room of a whole memory.
-    if (!clones && target === deps.snapshots.memoryOf(to)) await reserveAll(target);
-  };
-  await deps.snapshots.inherit({ from, to, heir, copy: own });
-  await flush(join(cradle, "snapshots"));
-  await flush(cradle);
-  await deps.files.seeds.flushCradles();
-}
-
-async function reserveAll(file: string): Promise<void> {
-  await reserve(file, (await stat(file)).size, { timeoutMs: RESERVE_TIMEOUT_MS });
 }
 
 /** Stores the machine, which makes it exist, and puts its files in their place. What fails leaves nothing of it. */

@@ -23,9 +23,11 @@ interface CaptureInput {
 export async function capture(input: CaptureInput, ports: EffectPorts, signal: AbortSignal): Promise<EffectOutcome> {
   const { live } = ports.guest;
   if (live === undefined) return { type: "lost", reason: "there is no guest to suspend" };
-  const limit = within(signal, ports.settings.suspendTimeoutMs, "the suspend");
   const began = performance.now();
   try {
+    // A large memory takes its time, which the guest does not notice: only the rest counts against the limit.
+    await ports.steps.time("copy", () => live.vmm.prepareCapture(signal));
+    const limit = within(signal, ports.settings.suspendTimeoutMs, "the suspend");
     const { aheadMs, unready } = await quiesce(input.record, live, ports, limit);
     const clockMs = Date.now() + aheadMs;
     await ports.steps.time("pause", () => live.vmm.pause());

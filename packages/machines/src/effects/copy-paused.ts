@@ -53,6 +53,7 @@ export async function copyPaused(
   const paths = ports.files.paths(record.id);
   const disks = await ports.volumes.disks(record.config.mounts, { grow: false, signal });
   const folder = target.pathOf(ports.snapshots.folderOf(record.id, generation));
+  if (withoutMemory === undefined) await live.vmm.prepareCapture(signal, { durable: false });
   const limit = within(signal, ports.settings.suspendTimeoutMs, "getting the guest ready");
   // The host continues such a guest by itself as soon as it can, which may be in the middle of the copy.
   if ((await live.vmm.state()) !== "running")

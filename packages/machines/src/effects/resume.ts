@@ -171,8 +171,11 @@ async function restore(
   { checked, limit }: { checked: Promise<void>; limit: AbortSignal },
 ): Promise<Vmm> {
   await ports.files.prepare(record.id);
-  await ports.snapshots.stage(record.id, generation);
-  const { spec } = await specOf(record, { cold: false }, ports, limit);
+  const { shared } = await ports.snapshots.stage(record.id, generation);
+  const borrowed = shared && (await ports.hypervisor.borrows());
+  if (shared && !borrowed) await ports.steps.time("copy", () => ports.snapshots.stageCopy(record.id, limit));
+  const { spec: own } = await specOf(record, { cold: false }, ports, limit);
+  const spec = borrowed ? { ...own, borrowed } : own;
   const began = performance.now();
   const vmm = await ports.hypervisor.restore(spec, devices, limit, checked);
   const { listensAt = began } = vmm;

@@ -2,7 +2,8 @@
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { TemplateRecord } from "@hibernaut/domain/template";
 import { abortable } from "@hibernaut/lib/async";
-import { fillCradle, launch } from "../births/bear.ts";
+import { launch } from "../births/bear.ts";
+import { fillCradle } from "../births/cradle.ts";
 import { requireSameSecrets, requireTemplate, seedOf, type TemplateBirths } from "../births/from-template.ts";
 import { bytesOf, requireWhole } from "../births/seed.ts";
 import type { MachineController } from "../controller.ts";

@@ -60,12 +60,12 @@ export function checkDisk(dataDir: string): Promise<Diagnosis> {
   });
 }
 
-/** Whether a fork costs the disk a whole memory, or only what it changes. Nothing is wrong with either. */
+/** Whether a copy of a disk takes its space, or only what changes. Nothing is wrong with either. */
 export async function checkCopies(dataDir: string): Promise<Diagnosis> {
   const shares = await canCloneIn(await existing(dataDir));
   const found = shares
-    ? "a fork shares the blocks of its origin until one of them changes"
-    : "a fork takes its whole memory and disk, because this file system cannot share blocks (XFS and btrfs can)";
+    ? "a fork's disk shares the blocks of its origin until one of them changes"
+    : "a fork's disk takes all of its space, because this file system cannot share blocks (XFS and btrfs can)";
   return { name: "copies", status: "ok", found };
 }
 

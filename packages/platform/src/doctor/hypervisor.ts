@@ -5,7 +5,9 @@ import { join } from "node:path";
 import type { GuestBundle } from "@hibernaut/domain/guest-bundle";
 import { readBundle } from "@hibernaut/guest/bundles";
 import type { AcceleratorChoice } from "@hibernaut/hypervisor/qemu/accelerator";
+import { canCloneIn } from "@hibernaut/lib/disk-files";
 import { messageOf } from "@hibernaut/lib/text";
+import { wayOfMemory } from "@hibernaut/machines/births/memory-way";
 import type { Settings } from "@hibernaut/settings";
 import { existing } from "./data-directory.ts";
 import { type Diagnosis, examine } from "./diagnosis.ts";
@@ -83,5 +85,23 @@ export function checkJail(settings: Settings, accelerator: "kvm" | "tcg"): Promi
     if (lacks.length === 0) return { status: "ok", found };
     if (settings.jail === "off") return { status: "warn", found };
     return { status: "warn", found: `${found}; it lacks ${lacks.join("; ")}. See docs/security.md` };
+  });
+}
+
+const MEMORY_WAYS = {
+  share: "a fork begins with its origin's memory, and takes space for its own when it is suspended for the first time",
+  clone: "a fork has a memory of its own, which shares the blocks of its origin's until one of them changes",
+  copy: "a fork takes the space of a whole memory",
+};
+
+/** How machines get their memory from a template, or as a fork. Nothing is wrong with any way. */
+export function checkMemories(settings: Settings, accelerator: "kvm" | "tcg"): Promise<Diagnosis> {
+  return examine("memory of forks", { status: "warn", fix: "npm run setup" }, async () => {
+    const { findJail } = await import("@hibernaut/hypervisor/qemu/jail/find");
+    const { jail } = await findJail({ ...settings, accelerator, look: true });
+    const flaw = jail === undefined ? "QEMU runs without a jail" : await jail.flawInBorrowing();
+    const clones = await canCloneIn(await existing(settings.dataDir));
+    const way = MEMORY_WAYS[wayOfMemory({ borrows: flaw === undefined, clones })];
+    return { status: "ok", found: flaw === undefined ? way : `${way}, because ${flaw}` };
   });
 }

@@ -147,7 +147,7 @@ export class Mortality {
     if (typeof value !== "object" || value === null || !("openChannel" in value)) return value;
     const vmm = value as Vmm;
     void this.death.promise.then(() => vmm.release());
-    return this.#async(vmm, "vmm", ["run", "pause", "capture", "openChannel", "kill"]);
+    return this.#async(vmm, "vmm", ["run", "pause", "prepareCapture", "capture", "openChannel", "kill"]);
   }
 
   #proxy<T extends object>(target: T, name: string, steps: string[], guard: (call: () => unknown) => unknown): T {

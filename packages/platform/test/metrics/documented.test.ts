@@ -68,7 +68,7 @@ test("a scrape counts what happened: a cold start, a suspend and a resume, each 
   expect(steps("hibernaut_start_step_seconds", "cold")).toEqual(cold);
   const resume = new Set(["room", "check", "qemu", "load", "attach", "consume", "awake"]);
   expect(steps("hibernaut_start_step_seconds", "resume")).toEqual(resume);
-  const suspend = new Set(["prepare", "quiesce", "pause", "save", "publish", "leave"]);
+  const suspend = new Set(["copy", "prepare", "quiesce", "pause", "save", "publish", "leave"]);
   expect(steps("hibernaut_suspend_step_seconds")).toEqual(suspend);
 });
 

@@ -222,9 +222,29 @@ describe("of one machine that runs", () => {
     expect((await place.client.getTemplate(place.app, template.id)).machines.toSorted()).toEqual(
       born.map(({ id }) => id).toSorted(),
     );
-    await place.suspend(born[0]?.id ?? "");
-    await place.start(born[0]?.id ?? "");
-    expect(await ask(born[0] as Machine)).toMatchObject({ secret: before.secret, count: before.count + 2 });
+    // Both began with its memory, and need neither it nor the platform that made them.
+    await place.client.deleteTemplate(place.app, "ready");
+    await place.served.kill();
+    await place.served.start();
+    const [one, two] = born as [Machine, Machine];
+    const reached = (more: number) => ({
+      secret: before.secret,
+      count: before.count + more,
+      lines: before.count + more,
+    });
+    await place.suspend(one.id);
+    await place.start(one.id);
+    expect(await ask(one)).toMatchObject(reached(2));
+    const [fork] = await place.client.forkMachine(place.app, two.id);
+    await place.reach(fork?.id ?? "", "running", "failed");
+    expect(await ask(fork as Machine)).toMatchObject({ ...reached(2), hostname: fork?.id });
+    expect(await ask(two)).toMatchObject(reached(2));
+    for (const more of [3, 4]) {
+      await place.suspend(two.id);
+      await place.start(two.id);
+      expect(await ask(two)).toMatchObject(reached(more));
+    }
+    for (const { id } of [one, two, fork as Machine]) expect((await place.get(id)).last_boot?.kind).not.toBe("cold");
   });
 });
 

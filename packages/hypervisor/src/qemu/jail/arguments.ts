@@ -35,6 +35,8 @@ export interface JailPlan {
   places: Places;
   listen?: { qmp: string; agent: string };
   tap?: string;
+  /** Path of a library that the program loads first. */
+  preload?: string;
   /** Whether the program ends when the process that started the launcher does. */
   endWithParent?: boolean;
   /** How far the program comes behind the platform when the CPUs are busy: see nice(2). */
@@ -62,6 +64,7 @@ export function launcherArguments(plan: JailPlan): string[] {
     ...(plan.listen === undefined
       ? []
       : ["--listen", String(HANDLES.qmp), plan.listen.qmp, "--listen", String(HANDLES.agent), plan.listen.agent]),
+    ...(plan.preload === undefined ? [] : ["--preload", plan.preload]),
     ...(plan.tap === undefined ? [] : ["--tap", String(HANDLES.tap), plan.tap]),
     "--",
     plan.program,

@@ -9,7 +9,8 @@ import { JAIL_LAUNCHER } from "@hibernaut/settings/places";
 import { launcherArguments } from "./arguments.ts";
 import { Cgroups } from "./cgroups.ts";
 import { findProgram, hostPlaces } from "./host-places.ts";
-import { Jail, type JailSettings, KVM } from "./jail.ts";
+import { Jail, KVM } from "./jail.ts";
+import type { JailSettings } from "./jail-settings.ts";
 import { give } from "./owning.ts";
 
 /** A trial takes a hundredth of a second. */

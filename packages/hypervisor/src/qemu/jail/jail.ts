@@ -1,12 +1,15 @@
 /** The jail of one machine's QEMU: what it sees, who it is, and what it may take. docs/security.md says what that is for. */
 import { mkdir, open, realpath } from "node:fs/promises";
 import type { Confined, ConfinedTask } from "@hibernaut/domain/confined";
+import { READ_ONLY_LIBRARY } from "@hibernaut/settings/places";
 import type { VmmSpec } from "../../contract.ts";
-import { type JailPlan, launcherArguments, type Places } from "./arguments.ts";
-import type { Cgroups } from "./cgroups.ts";
+import { devicesFile } from "../arguments.ts";
+import { type JailPlan, launcherArguments } from "./arguments.ts";
 import { hostPlaces } from "./host-places.ts";
+import type { JailSettings } from "./jail-settings.ts";
 import { cgroupFiles, MACHINE_NICE, resourceLimits, TASK_NICE, taskCgroupFiles, taskLimits } from "./limits.ts";
 import { give, largest, share } from "./owning.ts";
+import { flawInBorrowing } from "./try-borrowing.ts";
 import { uidOf } from "./users.ts";
 
 /** A console's log may grow beyond the files of a small machine. */
@@ -14,21 +17,6 @@ const CONSOLE_BYTES = 64 * 1024 * 1024;
 
 /** The device that QEMU needs for KVM. */
 export const KVM = "/dev/kvm";
-
-/** What the platform found out about jails on this host. */
-export interface JailSettings {
-  /** Path of the launcher. */
-  launcher: string;
-  /** Real path of QEMU. */
-  program: string;
-  /** What QEMU needs of the host. */
-  host: Places;
-  /** Of /dev/kvm, where machines use it. */
-  kvmGroup?: number | undefined;
-  /** The first user of machines. Undefined without root: they all have the platform's. */
-  firstUid?: number | undefined;
-  cgroups?: Cgroups | undefined;
-}
 
 /** How to start QEMU in a jail: the launcher, its arguments up to those of QEMU, and what to clean up afterwards. */
 export interface Entry {
@@ -40,17 +28,29 @@ export interface Entry {
 /** Makes jails for machines. */
 export class Jail {
   readonly #settings: JailSettings;
+  #flawInBorrowing: Promise<string | undefined> | undefined;
 
   constructor(settings: JailSettings) {
     this.#settings = settings;
   }
 
+  /**
+   * Why guests in jails cannot begin with a memory file that they may only read, for people. Undefined when they can. Tried
+   * once; that takes about as long as a start of QEMU.
+   */
+  flawInBorrowing(): Promise<string | undefined> {
+    this.#flawInBorrowing ??= flawInBorrowing(this.#settings);
+    return this.#flawInBorrowing;
+  }
+
   /** Gets a machine's files and its control group ready. Rejects with the file system's error. */
   async prepare(spec: VmmSpec, sockets: { qmp: string; agent: string }): Promise<Entry> {
     const { launcher, program, host, firstUid, kvmGroup, cgroups } = this.#settings;
-    await (await open(spec.consoleLog, "a", 0o600)).close(); // a place in the jail must exist
-    const own = [spec.memory, spec.layer, spec.consoleLog, ...spec.volumes.map(({ file }) => file)];
-    const shared = [spec.image, spec.bundle.kernel, spec.bundle.initrd];
+    const borrowed = spec.borrowed === true;
+    const made = [spec.consoleLog, ...(borrowed ? [devicesFile(spec.runDir)] : [])];
+    for (const file of made) await (await open(file, "a", 0o600)).close(); // a place in the jail must exist
+    const own = [...made, ...(borrowed ? [] : [spec.memory]), spec.layer, ...spec.volumes.map(({ file }) => file)];
+    const shared = [spec.image, spec.bundle.kernel, spec.bundle.initrd, ...(borrowed ? [spec.memory] : [])];
     const uid = firstUid === undefined ? undefined : uidOf(spec.network, firstUid);
     // At once: a request waits for this.
     const [largestBytes] = await Promise.all([
@@ -67,6 +67,7 @@ export class Jail {
       // A tap comes in as a descriptor; QEMU's own network is made of the host's sockets.
       ownNetwork: spec.network.mode === "tap",
       ...(cgroup !== undefined && { cgroup }),
+      ...(borrowed && { preload: READ_ONLY_LIBRARY }),
       places: {
         ...host,
         read: [...host.read, spec.runDir, ...shared],

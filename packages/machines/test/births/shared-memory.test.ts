@@ -1,0 +1,112 @@
+/** Machines that begin with one memory file: it is nobody's to write to, and each gets its own when it is suspended. */
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { shopForEach } from "../shop.ts";
+
+const shop = shopForEach({ settings: { keepWarmS: 0 } });
+const never = new AbortController().signal;
+
+const inMachine = (id: string, ...names: string[]) => join(shop.world.folder, "machines", id, ...names);
+const templateMemory = (id: string) => {
+  const snapshots = join(shop.world.folder, "templates", id, "snapshots");
+  return join(snapshots, readdirSync(snapshots)[0] ?? "", "memory");
+};
+const inodeOf = (path: string) => statSync(path).ino;
+const snapshotMemory = (id: string) => inMachine(id, "snapshots", shop.record(id).snapshot?.generation ?? "", "memory");
+
+/** A template of a machine that has answered once. */
+async function template(): Promise<{ id: string; memory: string; nonce: string }> {
+  const parent = await shop.run();
+  const { nonce = "" } = shop.host.guest(parent)?.request() ?? {};
+  const made = await shop.platform.templates.createOf("shop", { machine: parent, name: "ready" }, never);
+  return { id: made.template.id, memory: templateMemory(made.template.id), nonce };
+}
+
+async function born({ skipLaunch = false } = {}): Promise<string> {
+  const { record } = await shop.platform.templates.bear("shop", "ready", { skipLaunch }, never);
+  if (!skipLaunch) await shop.reach(record.id, "running");
+  return record.id;
+}
+
+test("machines of a template have its memory file, until each is suspended with what it has become", async () => {
+  const { memory, nonce } = await template();
+  const before = readFileSync(memory);
+  const [one, two] = [await born(), await born({ skipLaunch: true })];
+  expect(inodeOf(inMachine(one, "memory"))).toBe(inodeOf(memory));
+  expect(inodeOf(snapshotMemory(two))).toBe(inodeOf(memory));
+  expect(shop.host.guest(one)?.request()).toEqual({ nonce, count: 2 });
+  await shop.suspend(one);
+  expect(inodeOf(snapshotMemory(one))).not.toBe(inodeOf(memory));
+  await shop.start(two);
+  expect(shop.host.guest(two)?.request()).toEqual({ nonce, count: 2 });
+  await shop.start(one);
+  expect(shop.host.guest(one)?.request()).toEqual({ nonce, count: 3 });
+  expect(readFileSync(memory).equals(before), "nobody has written to it").toBe(true);
+});
+
+test("a template that is deleted takes nothing from the machines that began with it", async () => {
+  const { memory, nonce } = await template();
+  const [one, two, three] = [await born(), await born({ skipLaunch: true }), await born()];
+  // It has a memory of its own, and still reads the other one.
+  await shop.suspend(three);
+  await shop.start(three);
+  await shop.platform.templates.delete("shop", "ready");
+  expect(existsSync(memory)).toBe(false);
+  await shop.start(two);
+  for (const id of [one, two]) expect(shop.host.guest(id)?.request()).toEqual({ nonce, count: 2 });
+  for (const id of [one, two]) await shop.suspend(id);
+  for (const id of [one, two]) await shop.start(id);
+  for (const id of [one, two]) expect(shop.host.guest(id)?.request()).toEqual({ nonce, count: 3 });
+});
+
+test("who has the memory to itself in the end may write to it, and not while someone still reads it", async () => {
+  const { id: parent } = await template();
+  const [one, two] = [await born(), await born({ skipLaunch: true })];
+  await shop.platform.templates.delete("shop", parent);
+  // A copy of it is made while it runs: it has a memory of its own from now on, and its VMM still has the other one.
+  await shop.platform.forks.fork("shop", one, { count: 1, skipLaunch: true }, never);
+  await shop.start(two);
+  expect(shop.host.of(two)[0]?.spec.borrowed).toBe(true);
+  await shop.suspend(two);
+  const last = await born().catch(() => undefined);
+  expect(last, "there is no template any more").toBeUndefined();
+});
+
+test("the next platform finds a guest with a memory that is not its own, and suspends it like any other", async () => {
+  const { memory, nonce } = await template();
+  const id = await born();
+  await shop.restart();
+  expect(shop.host.guest(id)?.request()).toEqual({ nonce, count: 2 });
+  await shop.suspend(id);
+  expect(inodeOf(snapshotMemory(id))).not.toBe(inodeOf(memory));
+  await shop.start(id);
+  expect(shop.host.guest(id)?.request()).toEqual({ nonce, count: 3 });
+});
+
+test("a host whose QEMU has to write to its memory gives each machine a copy, also of what was shared before", async () => {
+  const { memory, nonce } = await template();
+  const shared = await born({ skipLaunch: true });
+  shop.host.borrows = false;
+  await shop.restart();
+  const copied = await born({ skipLaunch: true });
+  expect(inodeOf(snapshotMemory(copied))).not.toBe(inodeOf(memory));
+  const before = readFileSync(memory);
+  for (const id of [shared, copied]) {
+    await shop.start(id);
+    expect(shop.host.guest(id)?.request()).toEqual({ nonce, count: 2 });
+    expect(shop.host.of(id)[0]?.spec.borrowed ?? false).toBe(false);
+    expect(inodeOf(inMachine(id, "memory"))).not.toBe(inodeOf(memory));
+  }
+  expect(readFileSync(memory).equals(before)).toBe(true);
+});
+
+test("a suspend that has no room for a memory leaves the machine running with all that it has", async () => {
+  const { nonce } = await template();
+  const id = await born();
+  shop.host.faults.capture = Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
+  shop.machines.suspend("shop", id);
+  await expect.poll(() => shop.events(id, "capture_failed").length).toBe(1);
+  expect(shop.record(id).state).toBe("running");
+  expect(shop.host.guest(id)?.request()).toEqual({ nonce, count: 2 });
+});
