@@ -1,5 +1,7 @@
 /** A preview that is destroyed while it is being deployed: it goes, and what comes meanwhile is told so. */
-import { beforeEach, expect, test } from "vitest";
+import { setTimeout as delay } from "node:timers/promises";
+import { VolumeFiles } from "@hibernaut/volumes/files";
+import { beforeEach, expect, test, vi } from "vitest";
 import { testApi } from "./helpers.ts";
 
 const PR_12 = "/v1/apps/shop/previews/pr-12";
@@ -58,6 +60,22 @@ test("a volume that came meanwhile goes with it", async () => {
   const letGo = await destroying();
   await api.call("POST", `${PREVIEW}/volumes`, { name: "late" });
   expect(await letGo()).toMatchObject({ status: 200 });
+  expect(everything()).toEqual(NOTHING);
+});
+
+test("a volume that takes longer than everything else goes with it", async () => {
+  const [begun, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  vi.spyOn(VolumeFiles.prototype, "make").mockImplementationOnce(async () => {
+    begun.resolve();
+    await go.promise;
+  });
+  const late = api.call("POST", `${PREVIEW}/volumes`, { name: "late" });
+  await begun.promise;
+  const destroyed = api.call("DELETE", PR_12);
+  await Promise.race([destroyed, delay(500)]);
+  go.resolve();
+  expect(await destroyed).toMatchObject({ status: 200 });
+  await late;
   expect(everything()).toEqual(NOTHING);
 });
 

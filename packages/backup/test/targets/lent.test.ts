@@ -1,5 +1,5 @@
 /** What nobody writes to is read where it is, without a copy, and copied only if that changes meanwhile. */
-import { appendFile, stat, writeFile } from "node:fs/promises";
+import { appendFile, lstat, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import {
@@ -12,6 +12,7 @@ import {
 import { tempFolder } from "../../../platform/test/helpers/temp.ts";
 import { FilesChanged, tarOf } from "../../src/archive.ts";
 import type { Piece } from "../../src/piece.ts";
+import { Stage } from "../../src/stage.ts";
 import type { PieceSums } from "../../src/targets/piece-sums.ts";
 import type { Repository } from "../../src/targets/repository.ts";
 import { SetWriter } from "../../src/targets/set-writer.ts";
@@ -74,6 +75,28 @@ test("one that wakes while it is read does not wait: it comes again, as of anoth
   });
   expect(seen).toEqual([true, false]);
   expect(states).toEqual(["suspended", "running"]);
+});
+
+test("one with a volume that falls asleep while it is copied is lent then", async () => {
+  const id = await runningMachine(platform, { mounts: [{ volume: "data", path: "/data" }] });
+  const [volume] = platform.volumes.list("shop");
+  const stage = new Stage(world.folder);
+  await stage.open();
+  const asleep = async () => {
+    platform.machines.suspend("shop", id);
+    await platform.machines.wait("shop", id, ["suspended"], TIMEOUT);
+  };
+  let suspending: Promise<void> | undefined;
+  const copyFile: Stage["copyFile"] = async (from, to, signal) => {
+    await stage.copyFile(from, to, signal);
+    if (from.includes("data.ext4")) suspending ??= asleep();
+  };
+  const copy = await platform.machineCopies.copy(id, { ...stage.lending, copyFile }, patient());
+  await suspending;
+  expect(copy?.lent?.changed.signal.aborted).toBe(false);
+  const disk = join(stage.folder, "volumes", volume?.id ?? "", "data.ext4");
+  expect((await lstat(disk)).isSymbolicLink()).toBe(true);
+  copy?.lent?.release();
 });
 
 test("a volume without a machine that is written to while it is read comes again, as a copy", async () => {

@@ -1,5 +1,6 @@
 /** Reads the compose files of a project from the disk of this computer. */
-import { readFileSync, realpathSync, statSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { relative } from "node:path";
 import {
   appName,
   asPreview,
@@ -11,7 +12,7 @@ import {
   readProject,
 } from "@hibernaut/compose";
 import { previewAppName } from "@hibernaut/domain/preview";
-import { configFile } from "../config.ts";
+import { tokenFiles } from "../config.ts";
 import { CliError } from "../failure.ts";
 import type { ProjectOptions } from "./options.ts";
 
@@ -45,12 +46,32 @@ function real(path: string): string {
   }
 }
 
+/** Where the kernel tells of programs, which is no place on a disk. */
+const PROCESSES = "/proc";
+
+function isWithin(file: string, directory: string): boolean {
+  const way = relative(directory, file);
+  return way !== ".." && !way.startsWith("../");
+}
+
+/** Why no image is built from a directory: a Dockerfile takes from it whatever it names. Undefined if one may be. */
+function buildRefusal(directory: string): string | undefined {
+  const within = real(directory);
+  const file = tokenFiles(process.env).find((each) => existsSync(each) && isWithin(real(each), within));
+  if (file !== undefined) return `${file}, which has tokens of your platforms, is in ${directory}.`;
+  const isOfPrograms = isWithin(within, PROCESSES) || isWithin(PROCESSES, within);
+  return isOfPrograms ? `What the kernel tells of programs is in ${directory}.` : undefined;
+}
+
 /** A device or a pipe could have no end. */
 function read(path: string): Buffer {
   const found = statSync(path);
   // A project that someone else wrote is meant to be run, and not to rule the platform.
-  if (real(path) === real(configFile(process.env)))
+  if (tokenFiles(process.env).some((file) => real(path) === real(file)))
     throw Object.assign(new Error(`${path} has tokens.`), { code: "it has the tokens of your platforms" });
+  // The environment of this very command is there, with its token.
+  if (isWithin(real(path), PROCESSES))
+    throw Object.assign(new Error(`${path} is about programs.`), { code: "it is about programs that run" });
   if (!found.isFile()) throw Object.assign(new Error(`${path} is not a file.`), { code: "not a file" });
   if (found.size > MOST_BYTES) throw Object.assign(new Error(`${path} is too large.`), { code: "larger than 1 MB" });
   return readFileSync(path);
@@ -61,6 +82,11 @@ export function loadProject(options: ProjectOptions): Loaded {
   const findings = new Findings();
   const project = readProject(readOptions(options), DISK, findings);
   const own = project && planProject(project, DISK, findings);
+  for (const { service, build } of own?.apps ?? []) {
+    const refusal = build && buildRefusal(build.directory);
+    if (refusal !== undefined)
+      findings.error(`services.${service}.build`, `${refusal} Name a directory that has only what the image needs.`);
+  }
   const { preview } = options;
   const plan = own === undefined || preview === undefined ? own : asPreview(own, preview, findings);
   const errors = findings.list.filter(({ severity }) => severity === "error");

@@ -35,7 +35,7 @@ interface Wanted {
 export async function preparePreviews(context: Context, plan: ProjectPlan, terms: PreviewTerms): Promise<void> {
   const client = await context.client();
   const { name = "", of: project = "" } = plan.preview ?? {};
-  const known = new Map((await appsOf(client, plan.name)).map((app) => [app.name, app]));
+  const before = new Map((await client.listApps()).map((app) => [app.name, app]));
   const wanted = plan.apps.map(({ app, previewOf: of = "", service, aliases, wakes }) => ({
     ...{ app, of, name, service, aliases, wakes },
   }));
@@ -43,26 +43,42 @@ export async function preparePreviews(context: Context, plan: ProjectPlan, terms
   try {
     // Names that pass from one to another are free in between.
     for (const one of wanted) {
-      const before = known.get(one.app)?.network?.aliases ?? [];
-      const kept = before.filter((alias) => one.aliases.includes(alias));
-      if (kept.length < before.length) await put(client, { ...one, aliases: kept }, { ...terms, project });
+      const aliases = before.get(one.app)?.network?.aliases ?? [];
+      const kept = aliases.filter((alias) => one.aliases.includes(alias));
+      if (kept.length < aliases.length) await put(client, { ...one, aliases: kept }, { ...terms, project });
     }
     const apps: App[] = [];
     for (const one of wanted) {
-      apps.push(await put(client, one, { ...terms, project }));
-      if (!known.has(one.app)) made.push(one);
+      const app = await put(client, one, { ...terms, project });
+      if (!before.has(one.app)) made.push(one);
+      requireIn(plan.name, app, one);
+      apps.push(app);
     }
     if (terms.copyVolumes) await copyAll(context, plan);
     tell(context, plan, apps, terms);
   } catch (error) {
-    for (const one of made) await client.destroyPreview(one.of, name).catch(() => {}); // its time ends by itself
+    for (const one of made) await unmake(client, one).catch(() => {}); // its time ends by itself
     throw error;
   }
-  for (const { name: app } of known.values())
-    if (!wanted.some((one) => one.app === app))
+  for (const { name: app, network } of before.values())
+    if (network?.name === plan.name && !wanted.some((one) => one.app === app))
       context.say(
         `The file has no service for app ${app} any more, so it is not renewed: it goes when its time is over.`,
       );
+}
+
+/** A production that two projects could have given its name, `a` with `b-c` and `a-b` with `c`, is that of the other one. */
+function requireIn(network: string, { name, network: present }: App, { of, service }: Wanted): void {
+  if (present?.name === network) return;
+  throw new CliError(
+    "failed_precondition",
+    `App ${of} is not that of the service ${service}: it is in another network than the project, and so is its preview ${name}. Give the project another name with --project-name.`,
+  );
+}
+
+/** Destroys one that was made for nothing. Another command that began at the same moment may deploy to it already. */
+async function unmake(client: HibernautClient, { app, of, name }: Wanted): Promise<void> {
+  if ((await client.listMachines(app)).length === 0) await client.destroyPreview(of, name);
 }
 
 async function put(

@@ -76,7 +76,11 @@ export class MachineCopies {
         controller.record.state === "running"
           ? await this.#copyRunning(controller, { copier, patient }, signal)
           : await this.#copyAtRest(controller, copier, signal);
-      if (copied === undefined) continue;
+      if (copied === undefined) {
+        // The machine may be gone by now: nothing of it is left for a piece of something else.
+        await copier.discard(id);
+        continue;
+      }
       try {
         await this.#copyLogs(id, copier, signal);
       } catch (error) {
