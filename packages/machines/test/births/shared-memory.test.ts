@@ -1,7 +1,9 @@
 /** Machines that begin with one memory file: it is nobody's to write to, and each gets its own when it is suspended. */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { setTimeout as delay } from "node:timers/promises";
+import { SnapshotStore } from "@hibernaut/snapshots";
+import { expect, test, vi } from "vitest";
 import { shopForEach } from "../shop.ts";
 
 const shop = shopForEach({ settings: { keepWarmS: 0 } });
@@ -108,5 +110,40 @@ test("a suspend that has no room for a memory leaves the machine running with al
   shop.machines.suspend("shop", id);
   await expect.poll(() => shop.events(id, "capture_failed").length).toBe(1);
   expect(shop.record(id).state).toBe("running");
+  expect(shop.host.guest(id)?.request()).toEqual({ nonce, count: 2 });
+});
+
+test("a memory that cannot be copied for a wake is kept, and wakes when it can", async () => {
+  const { nonce } = await template();
+  const id = await born({ skipLaunch: true });
+  shop.host.borrows = false;
+  await shop.restart();
+  const full = Object.assign(new Error("cp ended with code 1"), { stderr: "cp: No space left on device" });
+  const copying = vi.spyOn(SnapshotStore.prototype, "stageCopy").mockRejectedValueOnce(full);
+  shop.machines.start("shop", id);
+  await expect.poll(() => copying.mock.calls.length).toBe(1);
+  await expect.poll(() => shop.record(id).stateReason).toMatch(/No space left on device. It is kept/);
+  copying.mockRestore();
+  expect(shop.record(id).snapshot).not.toBeNull();
+  await shop.start(id);
+  expect(shop.host.guest(id)?.request()).toEqual({ nonce, count: 2 });
+});
+
+test("the copy of a memory for a wake may take longer than a resume", async () => {
+  const { nonce } = await template();
+  const id = await born({ skipLaunch: true });
+  shop.host.borrows = false;
+  await shop.restart({ settings: { resumeTimeoutMs: 500 } });
+  const { stageCopy } = SnapshotStore.prototype;
+  const copying = vi.spyOn(SnapshotStore.prototype, "stageCopy").mockImplementationOnce(async function (
+    this: SnapshotStore,
+    ...args
+  ) {
+    await delay(1000);
+    args[1].throwIfAborted();
+    return stageCopy.apply(this, args);
+  });
+  await shop.start(id);
+  copying.mockRestore();
   expect(shop.host.guest(id)?.request()).toEqual({ nonce, count: 2 });
 });
