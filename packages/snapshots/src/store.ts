@@ -9,8 +9,9 @@ import { link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "nod
 import { join } from "node:path";
 import { besideMemory, type DeviceState, type Vmm } from "@hibernaut/hypervisor";
 import { ifAbsent, isThere } from "@hibernaut/lib/absence";
-import { allocatedBytes, copySparseUntilAborted } from "@hibernaut/lib/disk-files";
+import { allocatedBytes } from "@hibernaut/lib/disk-files";
 import { flush } from "@hibernaut/lib/durable";
+import { copyLeavingRoom } from "@hibernaut/lib/roomy-copy";
 import { GenerationFiles, UNSEALED, unreadable } from "./check.ts";
 import { checkedJson } from "./checked-json.ts";
 import { fingerprint } from "./fingerprint.ts";
@@ -256,12 +257,12 @@ export class SnapshotStore {
 
   /**
    * Puts a copy of the memory that is shared in the place of what was staged: for a VMM that has to write to it. Rejects when
-   * aborted.
+   * aborted, and when the disk has no room for it.
    */
   async stageCopy(machineId: string, signal: AbortSignal): Promise<void> {
     const target = join(this.#machineFolder(machineId), "memory");
     const { own } = besideMemory(target);
-    await copySparseUntilAborted(target, own, signal);
+    await copyLeavingRoom(target, own, signal);
     await rename(own, target);
   }
 
