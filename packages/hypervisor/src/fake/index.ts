@@ -263,6 +263,7 @@ class FakeVmm implements Vmm {
 
   async kill(): Promise<void> {
     this.#host.kill(this.ref);
+    for (const path of Object.values(besideMemory(this.#process.spec.memory))) await rm(path, { force: true });
   }
 
   release(): void {}

@@ -85,6 +85,11 @@ export async function keepOwnMemory(
   if (durable) await flush(dirname(memory));
 }
 
+/** QEMU has ended, and reads nothing any more: what it had mapped needs no name for it, and what was prepared has no use. */
+export async function returnMemory({ memory }: Pick<Borrower, "memory">): Promise<void> {
+  for (const path of Object.values(besideMemory(memory))) await rm(path, { force: true });
+}
+
 /**
  * Finds what QEMU has mapped, and whether the file at the path is still that. The file system says so, to which QEMU cannot write
  * there: one that a guest has taken over must not get the platform to write to what is others', too.

@@ -1,5 +1,5 @@
 /** Machines that begin with one memory file: it is nobody's to write to, and each gets its own when it is suspended. */
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { SnapshotStore } from "@hibernaut/snapshots";
@@ -73,6 +73,24 @@ test("who has the memory to itself in the end may write to it, and not while som
   await shop.suspend(two);
   const last = await born().catch(() => undefined);
   expect(last, "there is no template any more").toBeUndefined();
+});
+
+test("a machine that sleeps keeps nothing of the template, once its VMM has ended", async () => {
+  const { memory } = await template();
+  const id = await born();
+  await shop.suspend(id);
+  expect(statSync(memory).nlink, "only the template has it").toBe(1);
+  expect(readdirSync(inMachine(id)).filter((name) => name.startsWith("memory"))).toEqual(["memory"]);
+});
+
+test("what a platform was copying when it was killed, and what a VMM had mapped that ended meanwhile, goes", async () => {
+  await template();
+  const [one, two] = [await born(), await born({ skipLaunch: true })];
+  for (const id of [one, two]) for (const name of ["own", "lent"]) writeFileSync(inMachine(id, `memory.${name}`), "");
+  await shop.restart();
+  expect(readdirSync(inMachine(one)), "its VMM runs").toEqual(expect.arrayContaining(["memory.lent"]));
+  expect(existsSync(inMachine(one, "memory.own"))).toBe(false);
+  for (const name of ["own", "lent"]) expect(existsSync(inMachine(two, `memory.${name}`))).toBe(false);
 });
 
 test("the next platform finds a guest with a memory that is not its own, and suspends it like any other", async () => {
