@@ -36,10 +36,13 @@ export class Jail {
 
   /**
    * Why guests in jails cannot begin with a memory file that they may only read, for people. Undefined when they can. Tried
-   * once; that takes about as long as a start of QEMU.
+   * until it is known; that takes about as long as a start of QEMU.
    */
   flawInBorrowing(): Promise<string | undefined> {
-    this.#flawInBorrowing ??= flawInBorrowing(this.#settings);
+    this.#flawInBorrowing ??= flawInBorrowing(this.#settings).then(({ flaw, unsure }) => {
+      if (unsure === true) this.#flawInBorrowing = undefined;
+      return flaw;
+    });
     return this.#flawInBorrowing;
   }
 
