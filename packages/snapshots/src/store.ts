@@ -26,14 +26,13 @@ import {
   type TakenFrom,
   takenFrom,
 } from "./manifest.ts";
+import { names, OWN_NAMES } from "./names.ts";
 import type { ScrubOptions } from "./scrub.ts";
 import { readSeal } from "./seal.ts";
 import { Sealer, type SealerOptions, sealFile } from "./sealer.ts";
 
 const TEMPORARY = "tmp-";
 const MANIFEST = "the manifest";
-/** Names of a memory file that a machine has for itself: in its generation, and where its VMM maps it. */
-const OWN_NAMES = 2;
 
 /** A generation that is not published yet. */
 interface Draft {
@@ -252,7 +251,8 @@ export class SnapshotStore {
     const target = join(this.#machineFolder(machineId), "memory");
     for (const name of [target, ...Object.values(besideMemory(target))]) await rm(name, { force: true });
     await link(join(this.folderOf(machineId, generation), "memory"), target);
-    return { shared: (await stat(target)).nlink > OWN_NAMES };
+    // Fewer than there must be: the file system does not count them.
+    return { shared: (await names.count(target)) !== OWN_NAMES };
   }
 
   /**
