@@ -133,7 +133,12 @@ async function run(
  * the memory, which would then look damaged. Returns the flaw if the files have one.
  */
 async function load(
-  { record, snapshot, checking, borrowed }: Pick<RunInput, "record" | "snapshot"> & {
+  {
+    record,
+    snapshot,
+    checking,
+    borrowed,
+  }: Pick<RunInput, "record" | "snapshot"> & {
     checking: number;
     borrowed: boolean;
   },
