@@ -131,6 +131,39 @@ test("a suspend that has no room for a memory leaves the machine running with al
   expect(shop.host.guest(id)?.request()).toEqual({ nonce, count: 2 });
 });
 
+test("a suspend that cannot even copy the memory does not touch the guest, on a disk that takes nothing either", async () => {
+  const { nonce } = await template();
+  const id = await born();
+  await shop.restart({ settings: { suspendTimeoutMs: 1000 } });
+  const broken = Object.assign(new Error("EIO: i/o error"), { code: "EIO" });
+  shop.host.faults.prepare = broken;
+  const discarding = vi.spyOn(SnapshotStore.prototype, "discard").mockRejectedValue(broken);
+  shop.machines.suspend("shop", id);
+  await expect.poll(() => shop.record(id).stateReason ?? "").toMatch(/EIO/);
+  discarding.mockRestore();
+  expect(shop.events(id, "capture_failed").length).toBe(1);
+  expect(shop.record(id).state).toBe("running");
+  expect(shop.host.guest(id)?.request()).toEqual({ nonce, count: 2 });
+});
+
+test("a VMM that ends while its memory is copied is lost, as in any other step", async () => {
+  await template();
+  const id = await born();
+  const [vmm] = shop.host.of(id);
+  Object.defineProperty(shop.host.faults, "prepare", {
+    configurable: true,
+    get() {
+      if (vmm !== undefined) shop.host.end(vmm.ref);
+      return new Error("process 1 has ended");
+    },
+  });
+  shop.machines.suspend("shop", id);
+  await expect
+    .poll(() => shop.host.of(id)[0]?.ref.pid, { message: "its restart policy acts" })
+    .toBeGreaterThan(vmm?.ref.pid ?? 0);
+  expect(shop.events(id, "capture_failed")).toEqual([]);
+});
+
 test("a memory that cannot be copied for a wake is kept, and wakes when it can", async () => {
   const { nonce } = await template();
   const id = await born({ skipLaunch: true });
