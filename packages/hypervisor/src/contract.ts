@@ -91,7 +91,8 @@ export interface VmmSpec {
 /**
  * Names of files next to a machine's memory, which go with it. `own` is being put together to take its place. `lent` is what a
  * VMM has mapped and did not write to, once the machine has a memory of its own: as long as a VMM may read a file, the file has
- * a name for it, so that the number of its names tells who else has it.
+ * a name for it, so that the number of its names tells who else has it. Both go when the VMM has ended: a file without another
+ * name then gives its space back.
  */
 export function besideMemory(memory: string): { own: string; lent: string } {
   return { own: `${memory}.own`, lent: `${memory}.lent` };

@@ -75,7 +75,8 @@ export function failureReason(error: unknown): string {
   return said || messageOf(error);
 }
 
-function killGroup(leader: number | undefined): void {
+/** Kills a program that leads a group of processes, and all of them. Does nothing when they have ended. */
+export function killGroup(leader: number | undefined): void {
   try {
     if (leader !== undefined) process.kill(-leader, "SIGKILL");
   } catch {

@@ -110,8 +110,17 @@ export class MachineFiles {
 
   /** Deletes the memory of a guest that has ended. */
   async forgetMemory(machineId: string): Promise<void> {
-    const { memory } = this.paths(machineId);
-    for (const path of [memory, ...Object.values(besideMemory(memory))]) await rm(path, { force: true });
+    await rm(this.paths(machineId).memory, { force: true });
+    await this.forgetBeside(machineId, { hasVmm: false });
+  }
+
+  /**
+   * Deletes what an earlier platform left next to the memory: what it was copying, and, if the VMM has ended, what that had
+   * mapped.
+   */
+  async forgetBeside(machineId: string, { hasVmm }: { hasVmm: boolean }): Promise<void> {
+    const { own, lent } = besideMemory(this.paths(machineId).memory);
+    for (const path of hasVmm ? [own] : [own, lent]) await rm(path, { force: true });
   }
 
   async remove(machineId: string): Promise<void> {

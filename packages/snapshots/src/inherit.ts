@@ -1,11 +1,12 @@
 /** A generation that becomes another machine's: the memory from which forks begin. */
-import { link, mkdir, open, readFile, writeFile } from "node:fs/promises";
+import { link, mkdir, open, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { ifAbsent } from "@hibernaut/lib/absence";
 import { flush } from "@hibernaut/lib/durable";
 import { GenerationFiles } from "./check.ts";
 import { checkedJson } from "./checked-json.ts";
 import { parseManifest, type SnapshotManifest } from "./manifest.ts";
+import { names } from "./names.ts";
 import { fileState, readSeal, writeSeal } from "./seal.ts";
 import { sealFile } from "./sealer.ts";
 
@@ -72,11 +73,14 @@ function allowLinks(folder: string, bootId: string): Promise<void> {
   return begun;
 }
 
-/** Gives the memory one more name. Returns whether that was possible. */
+/** Gives the memory one more name. Returns whether that was possible, and is counted: the number of names is what protects it. */
 async function linkMemory(from: string, to: string): Promise<boolean> {
+  const name = join(to, "memory");
   try {
-    await link(join(from, "memory"), join(to, "memory"));
-    return true;
+    await link(join(from, "memory"), name);
+    if ((await names.count(name)) > 1) return true;
+    await rm(name);
+    return false;
   } catch (error) {
     if (NO_LINK.includes((error as NodeJS.ErrnoException).code ?? "")) return false;
     throw error;

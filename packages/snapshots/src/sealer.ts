@@ -6,6 +6,7 @@ import { open } from "node:fs/promises";
 import { join } from "node:path";
 import type { PageRange } from "@hibernaut/lib/page-ranges";
 import { messageOf } from "@hibernaut/lib/text";
+import { othersHave } from "./names.ts";
 import { type Seal, sealOf, writeSeal } from "./seal.ts";
 
 export interface SealerOptions {
@@ -69,9 +70,11 @@ export class Sealer {
     const pages = await hotPages(machineId);
     await using memory = await open(join(folder, "memory"), "r");
     const seal = await sealOf(memory, { bootId, hotPages: pages, now: new Date() }, signal);
+    // As those of its siblings, which come and go.
+    const sealed = { ...seal, ...((await othersHave(folder)) && { linked: true as const }) };
     signal.throwIfAborted();
-    await writeSeal(sealFile(folder), seal);
-    return seal;
+    await writeSeal(sealFile(folder), sealed);
+    return sealed;
   }
 
   #next(): void {

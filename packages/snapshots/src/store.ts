@@ -9,8 +9,9 @@ import { link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "nod
 import { join } from "node:path";
 import { besideMemory, type DeviceState, type Vmm } from "@hibernaut/hypervisor";
 import { ifAbsent, isThere } from "@hibernaut/lib/absence";
-import { allocatedBytes, copySparseUntilAborted } from "@hibernaut/lib/disk-files";
+import { allocatedBytes } from "@hibernaut/lib/disk-files";
 import { flush } from "@hibernaut/lib/durable";
+import { copyLeavingRoom } from "@hibernaut/lib/roomy-copy";
 import { GenerationFiles, UNSEALED, unreadable } from "./check.ts";
 import { checkedJson } from "./checked-json.ts";
 import { fingerprint } from "./fingerprint.ts";
@@ -25,14 +26,13 @@ import {
   type TakenFrom,
   takenFrom,
 } from "./manifest.ts";
+import { names, OWN_NAMES } from "./names.ts";
 import type { ScrubOptions } from "./scrub.ts";
 import { readSeal } from "./seal.ts";
 import { Sealer, type SealerOptions, sealFile } from "./sealer.ts";
 
 const TEMPORARY = "tmp-";
 const MANIFEST = "the manifest";
-/** Names of a memory file that a machine has for itself: in its generation, and where its VMM maps it. */
-const OWN_NAMES = 2;
 
 /** A generation that is not published yet. */
 interface Draft {
@@ -251,17 +251,18 @@ export class SnapshotStore {
     const target = join(this.#machineFolder(machineId), "memory");
     for (const name of [target, ...Object.values(besideMemory(target))]) await rm(name, { force: true });
     await link(join(this.folderOf(machineId, generation), "memory"), target);
-    return { shared: (await stat(target)).nlink > OWN_NAMES };
+    // Fewer than there must be: the file system does not count them.
+    return { shared: (await names.count(target)) !== OWN_NAMES };
   }
 
   /**
    * Puts a copy of the memory that is shared in the place of what was staged: for a VMM that has to write to it. Rejects when
-   * aborted.
+   * aborted, and when the disk has no room for it.
    */
   async stageCopy(machineId: string, signal: AbortSignal): Promise<void> {
     const target = join(this.#machineFolder(machineId), "memory");
     const { own } = besideMemory(target);
-    await copySparseUntilAborted(target, own, signal);
+    await copyLeavingRoom(target, own, signal);
     await rename(own, target);
   }
 

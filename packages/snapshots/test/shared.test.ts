@@ -1,7 +1,8 @@
 /** A memory that several machines begin with: one file, of which each has a name. */
 import { copyFile, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { names } from "../src/names.ts";
 import { MACHINE, ORIGIN, GENERATION as SEED, Sealed, SLOWLY } from "./sealed.ts";
 
 const HEIR = "aaaaaaaaaaaaa1";
@@ -69,6 +70,27 @@ test("a memory is shared for as long as someone else has a name for it", async (
   expect(await store.stage(SECOND, GENERATION).catch(() => "gone")).toBe("gone");
   await rm(join(sealed.folder, SECOND), { recursive: true });
   expect(await store.stage(HEIR, GENERATION), "nobody else is left").toEqual({ shared: false });
+});
+
+test("a file system that does not count names is not trusted with a memory", async () => {
+  const uncounted = vi.spyOn(names, "count").mockResolvedValue(1);
+  try {
+    await beget(HEIR);
+    expect(await inodeOf(join(folderOf(HEIR), "memory"))).not.toBe(await inodeOf(sealed.path("memory")));
+    const store = sealed.store("boot-1");
+    expect(await store.stage(HEIR, GENERATION), "nobody knows who has it, too").toEqual({ shared: true });
+  } finally {
+    uncounted.mockRestore();
+  }
+});
+
+test("a fork's memory is not read again because others come and go, whenever it was sealed", async () => {
+  await rm(sealed.path("seal.json"));
+  await beget(HEIR);
+  await beget(SECOND);
+  await sealed.store("boot-1").sealIn(folderOf(HEIR), HEIR, SLOWLY.signal);
+  await rm(join(sealed.folder, MACHINE), { recursive: true });
+  expect(await refusal(HEIR)).toEqual({ reason: undefined, read: undefined });
 });
 
 test("a VMM that has to write gets a copy, and what earlier ones left goes", async () => {

@@ -72,7 +72,7 @@ export class FakeHost {
   /** Device state files of the snapshots that were run, restored or not. A file that appears twice is a fault. */
   readonly restored: string[] = [];
   /** Thrown by the next capture, boot or restore, once. */
-  faults: { capture?: Error; boot?: Error; restore?: Error } = {};
+  faults: { prepare?: Error; capture?: Error; boot?: Error; restore?: Error } = {};
   /** Awaited in the middle of a capture, boot or restore, to hold it up. */
   hold: { capture?: Promise<void>; boot?: Promise<void>; restore?: Promise<void> } = {};
   /** Whether guests can begin with a memory file that others begin with, too. */
@@ -222,6 +222,7 @@ class FakeVmm implements Vmm {
   async prepareCapture(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     this.#alive();
+    this.#host.takeFault("prepare");
   }
 
   async capture(deviceState: string, signal: AbortSignal): Promise<void> {
@@ -263,6 +264,7 @@ class FakeVmm implements Vmm {
 
   async kill(): Promise<void> {
     this.#host.kill(this.ref);
+    for (const path of Object.values(besideMemory(this.#process.spec.memory))) await rm(path, { force: true });
   }
 
   release(): void {}

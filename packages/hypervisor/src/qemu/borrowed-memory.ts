@@ -5,9 +5,10 @@
 import { type FileHandle, link, open, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { ifAbsent } from "@hibernaut/lib/absence";
-import { copySparseUntilAborted } from "@hibernaut/lib/disk-files";
 import { flush } from "@hibernaut/lib/durable";
 import { PAGE, piecesOf, READ_BYTES, rangesOf } from "@hibernaut/lib/page-ranges";
+import { copyLeavingRoom } from "@hibernaut/lib/roomy-copy";
+import { Semaphore } from "@hibernaut/lib/semaphore";
 import { besideMemory } from "../contract.ts";
 import { isOwn, type Mapping, mappingOf, pagesOf } from "./mapped-file.ts";
 
@@ -16,6 +17,10 @@ const PTRACE = 19n;
 /** Where Yama says who may do that; at 3, nobody (https://docs.kernel.org/admin-guide/LSM/Yama.html). */
 const YAMA = "/proc/sys/kernel/yama/ptrace_scope";
 const NOBODY = 3;
+
+/** How many memories are copied at once: each takes the disk from every machine, and an app can let many sleep at a time. */
+const COPIES_AT_ONCE = 2;
+const copying = new Semaphore(COPIES_AT_ONCE);
 
 /** Whether this process may read the memory of QEMUs that run as other users. */
 export async function maySeeMemory(): Promise<boolean> {
@@ -34,7 +39,8 @@ interface Borrower {
 
 /**
  * Copies a borrowed memory next to it, durably unless `durable` is false, for {@link keepOwnMemory}. The guest may run: nobody
- * writes to the file. Does nothing once the machine has a file of its own. Rejects when aborted, and when the disk is full.
+ * writes to the file. Does nothing once the machine has a file of its own. Rejects when aborted, and when the disk has no room for
+ * all of it: as for any other machine, its space is reserved, so that neither this guest nor a later wake can lack it.
  */
 export async function prepareOwnMemory(
   borrower: Borrower,
@@ -44,7 +50,7 @@ export async function prepareOwnMemory(
   if (!(await find(borrower)).isLent) return;
   const { own } = besideMemory(borrower.memory);
   try {
-    await copySparseUntilAborted(borrower.memory, own, signal);
+    await copying.run(() => copyLeavingRoom(borrower.memory, own, signal), signal);
     if (durable) await flush(own);
   } catch (error) {
     await rm(own, { force: true });
@@ -77,6 +83,11 @@ export async function keepOwnMemory(
     throw error;
   }
   if (durable) await flush(dirname(memory));
+}
+
+/** QEMU has ended, and reads nothing any more: what it had mapped needs no name for it, and what was prepared has no use. */
+export async function returnMemory({ memory }: Pick<Borrower, "memory">): Promise<void> {
+  for (const path of Object.values(besideMemory(memory))) await rm(path, { force: true });
 }
 
 /**

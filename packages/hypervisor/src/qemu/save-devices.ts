@@ -27,18 +27,21 @@ export async function saveDevices(
   await qmp.execute("xen-save-devices-state", { filename: written, live: false });
   // It is in a directory of QEMU's user: a link there may lead anywhere.
   await using state = await open(written, constants.O_RDWR | constants.O_NOFOLLOW);
-  const missing = missingConfiguration(await beginningOf(state), {
-    machineType: machineTypeIn(type),
-    capabilities: [IGNORE_SHARED],
-  });
-  const target = createWriteStream(to, { mode: 0o600, flush: durable });
-  const parts = async function* () {
-    yield* state.createReadStream({ start: 0, end: HEAD_BYTES - 1, autoClose: false });
-    yield missing;
-    yield* state.createReadStream({ start: HEAD_BYTES, autoClose: false });
-  };
-  await pipeline(parts, atMost(), target, { signal });
-  await state.truncate(0);
+  try {
+    const missing = missingConfiguration(await beginningOf(state), {
+      machineType: machineTypeIn(type),
+      capabilities: [IGNORE_SHARED],
+    });
+    const target = createWriteStream(to, { mode: 0o600, flush: durable });
+    const parts = async function* () {
+      yield* state.createReadStream({ start: 0, end: HEAD_BYTES - 1, autoClose: false });
+      yield missing;
+      yield* state.createReadStream({ start: HEAD_BYTES, autoClose: false });
+    };
+    await pipeline(parts, atMost(), target, { signal });
+  } finally {
+    await state.truncate(0);
+  }
 }
 
 async function beginningOf(state: FileHandle): Promise<Buffer> {

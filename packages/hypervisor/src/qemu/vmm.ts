@@ -12,7 +12,7 @@ import { background } from "@hibernaut/lib/background";
 import { flush } from "@hibernaut/lib/durable";
 import { type HypervisorIdentity, type Vmm, type VmmRef, VmmSilent, type VmmUsage } from "../contract.ts";
 import { devicesFile } from "./arguments.ts";
-import { keepOwnMemory, prepareOwnMemory } from "./borrowed-memory.ts";
+import { keepOwnMemory, prepareOwnMemory, returnMemory } from "./borrowed-memory.ts";
 import { connectToQemu } from "./connect.ts";
 import { GuestEnd } from "./guest-end.ts";
 import { recordHotPages } from "./hot-pages.ts";
@@ -62,6 +62,8 @@ export class QemuVmm implements Vmm {
   #restored = false;
   /** Whether a copy of a borrowed memory is there, to be completed by a capture. */
   #ownPrepared = false;
+  /** What is next to a borrowed memory has been deleted. */
+  #returned: Promise<void> | undefined;
   #channel: Socket | undefined;
   /** A channel that was opened before the first call of `openChannel`. */
   #early: Socket | undefined;
@@ -89,7 +91,17 @@ export class QemuVmm implements Vmm {
   async #watchExit(): Promise<void> {
     await watchExit(this.ref, this.#watch.signal);
     await this.#end.settled();
-    if (!this.#watch.signal.aborted) this.#gone.resolve();
+    if (this.#watch.signal.aborted) return;
+    await this.#return();
+    this.#gone.resolve();
+  }
+
+  /** Once, and before anyone is told of the end: afterwards, these files may be those of another VMM. */
+  #return(): Promise<void> {
+    // What cannot be deleted goes at the next start.
+    const returned = async () => this.#files.borrowed === true && (await returnMemory(this.#files).catch(() => {}));
+    this.#returned ??= returned().then(() => {});
+    return this.#returned;
   }
 
   get failure(): string | undefined {
@@ -213,6 +225,7 @@ export class QemuVmm implements Vmm {
   async kill(): Promise<void> {
     await killProcess(this.ref);
     await this.#end.settled();
+    await this.#return();
     this.release();
     this.#gone.resolve();
   }

@@ -27,6 +27,12 @@ export async function capture(input: CaptureInput, ports: EffectPorts, signal: A
   try {
     // A large memory takes its time, which the guest does not notice: only the rest counts against the limit.
     await ports.steps.time("copy", () => live.vmm.prepareCapture(signal));
+  } catch (error) {
+    // The guest runs, and knows of nothing: there is nothing to take back, unless its VMM has ended.
+    if (await ports.guest.wasKilled()) return turnBack(input, messageOf(error), ports, signal);
+    return notCaptured(input, messageOf(error), ports, signal);
+  }
+  try {
     const limit = within(signal, ports.settings.suspendTimeoutMs, "the suspend");
     const { aheadMs, unready } = await quiesce(input.record, live, ports, limit);
     const clockMs = Date.now() + aheadMs;
@@ -112,9 +118,10 @@ async function leave({ record, generation }: CaptureInput, clockMs: number, port
 async function turnBack(
   { record, generation }: CaptureInput,
   reason: string,
-  { snapshots, guest, inside, settings, log }: EffectPorts,
+  ports: EffectPorts,
   signal: AbortSignal,
 ): Promise<EffectOutcome> {
+  const { snapshots, guest, inside, settings, log } = ports;
   const { live } = guest;
   try {
     await insist(() => snapshots.discard(record.id, generation), settings.suspendTimeoutMs);
@@ -132,6 +139,16 @@ async function turnBack(
     .catch((error: unknown) => {
       log.warn({ machine: record.id, reason: messageOf(error) }, "the guest does not answer after a failed suspend");
     });
+  return notCaptured({ record }, reason, ports, signal);
+}
+
+/** The guest runs as before. */
+function notCaptured(
+  { record }: Pick<CaptureInput, "record">,
+  reason: string,
+  { log }: Pick<EffectPorts, "log">,
+  signal: AbortSignal,
+): EffectOutcome {
   if (signal.aborted) return { type: "capture_cancelled", reason };
   log.warn({ machine: record.id, reason }, "a suspend failed; the machine keeps running");
   return { type: "capture_failed", reason };

@@ -84,7 +84,7 @@ export async function takeOver(
   { record, effect, vmm }: TakeOverInput,
   ports: Pick<
     EffectPorts,
-    "snapshots" | "guest" | "log" | "images" | "network" | "secrets" | "steps" | "store" | "settings"
+    "snapshots" | "files" | "guest" | "log" | "images" | "network" | "secrets" | "steps" | "store" | "settings"
   >,
   signal: AbortSignal,
 ): Promise<TakenOver> {
@@ -112,6 +112,8 @@ export async function takeOver(
       taken.guest = "unreachable";
     }
   }
+  const hasVmm = vmm !== undefined && effect.vmm !== "kill" && taken.guest !== "unreachable";
+  await ports.files.forgetBeside(record.id, { hasVmm });
   if (record.state !== "destroyed") await snapshots.discardOthers(record.id, effect.keep ?? undefined);
   return taken;
 }

@@ -3,8 +3,9 @@ import { servicePorts } from "@hibernaut/domain/config";
 import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { type FailedCarryOver, type Vmm, VmmKilled } from "@hibernaut/hypervisor";
-import { adviceFor, isHostTrouble } from "@hibernaut/lib/absence";
+import { adviceFor, ifAbsent, isHostTrouble } from "@hibernaut/lib/absence";
 import { within } from "@hibernaut/lib/async";
+import { failureReason } from "@hibernaut/lib/exec";
 import { messageOf } from "@hibernaut/lib/text";
 import type { FittingSnapshot } from "@hibernaut/snapshots";
 import type { Details } from "../decide/index.ts";
@@ -14,7 +15,7 @@ import { letRun } from "./let-run.ts";
 import { requireOwned } from "./owned.ts";
 import type { EffectPorts } from "./ports.ts";
 import { specOf } from "./spec.ts";
-import { damaged } from "./whole.ts";
+import { damaged, readLimitMs } from "./whole.ts";
 
 /** The reason of a cold start after a resume that neither platform nor guest lived to see the end of. */
 const LOST = "resume_lost";
@@ -58,8 +59,9 @@ async function resumeSnapshot(record: MachineRecord, ports: EffectPorts, signal:
   if (damage !== undefined) return refuse(damage);
   const progress = { consumed: false };
   try {
+    const borrowed = await stage(record, generation, ports, signal);
     const limit = within(signal, ports.settings.resumeTimeoutMs, "the resume");
-    const vmm = await load({ record, snapshot, checking }, ports, limit);
+    const vmm = await load({ record, snapshot, checking, borrowed }, ports, limit);
     if (typeof vmm === "string") return await refuse(vmm);
     const details = await run(vmm, { record, snapshot, createdAt: record.snapshot.created_at, progress }, ports, {
       limit,
@@ -131,7 +133,15 @@ async function run(
  * the memory, which would then look damaged. Returns the flaw if the files have one.
  */
 async function load(
-  { record, snapshot, checking }: Pick<RunInput, "record" | "snapshot"> & { checking: number },
+  {
+    record,
+    snapshot,
+    checking,
+    borrowed,
+  }: Pick<RunInput, "record" | "snapshot"> & {
+    checking: number;
+    borrowed: boolean;
+  },
   ports: EffectPorts,
   limit: AbortSignal,
 ): Promise<Vmm | string> {
@@ -139,7 +149,10 @@ async function load(
   const found = snapshot.files.flaw();
   const checked = whole(found);
   checked.catch(() => {}); // QEMU may not have started yet, or never
-  const loaded = restore(record, snapshot, ports, { checked, limit: AbortSignal.any([limit, useless.signal]) });
+  const loaded = restore({ record, snapshot, borrowed }, ports, {
+    checked,
+    limit: AbortSignal.any([limit, useless.signal]),
+  });
   loaded.catch(() => {}); // a flaw, if there is one, explains it better
   const end = async (why: unknown) => {
     useless.abort(why);
@@ -164,16 +177,40 @@ async function whole(found: Promise<string | undefined>): Promise<void> {
   if (flaw !== undefined) throw new Error(flaw);
 }
 
-async function restore(
+/**
+ * Puts the memory where the VMM maps it. Returns whether others have it, too, so that the VMM may only read it. Where it has to
+ * write, it gets a copy: that has no part in the time that a resume may take, and says nothing about the snapshot when it fails.
+ */
+async function stage(
   record: MachineRecord,
-  { generation, devices }: FittingSnapshot,
+  generation: string,
+  { files, snapshots, hypervisor, steps }: EffectPorts,
+  signal: AbortSignal,
+): Promise<boolean> {
+  await files.prepare(record.id);
+  // One that is missing is found, and told, by the check.
+  const { shared } = await snapshots.stage(record.id, generation).catch(ifAbsent({ shared: false }));
+  if (!shared || (await hypervisor.borrows())) return shared;
+  const limit = within(signal, readLimitMs(record), "copying the memory");
+  await steps
+    .time("copy", () => snapshots.stageCopy(record.id, limit))
+    .catch((error: unknown) => {
+      signal.throwIfAborted();
+      throw new HibernautError(
+        "unavailable",
+        `The memory of machine ${record.id}, which others have, too, could not be copied: ${failureReason(error)}. It is kept: free some space on the disk of the data directory, then start the machine again.`,
+        {},
+        { cause: error },
+      );
+    });
+  return false;
+}
+
+async function restore(
+  { record, snapshot: { devices }, borrowed }: Pick<RunInput, "record" | "snapshot"> & { borrowed: boolean },
   ports: EffectPorts,
   { checked, limit }: { checked: Promise<void>; limit: AbortSignal },
 ): Promise<Vmm> {
-  await ports.files.prepare(record.id);
-  const { shared } = await ports.snapshots.stage(record.id, generation);
-  const borrowed = shared && (await ports.hypervisor.borrows());
-  if (shared && !borrowed) await ports.steps.time("copy", () => ports.snapshots.stageCopy(record.id, limit));
   const { spec: own } = await specOf(record, { cold: false }, ports, limit);
   const spec = borrowed ? { ...own, borrowed } : own;
   const began = performance.now();

@@ -12,6 +12,11 @@ const SLOWEST_READ_MB = 8;
 /** For a disk that has to wake up first. */
 const READ_GRACE_MS = 10_000;
 
+/** How long it may take to read all of a machine's memory from the disk, or to copy it. */
+export function readLimitMs({ config }: Pick<MachineRecord, "config">): number {
+  return READ_GRACE_MS + (guestSize(config).memoryMb / SLOWEST_READ_MB) * 1000;
+}
+
 /**
  * Returns why the memory cannot be used, `snapshot_corrupt: ...`. It has no part in the time that a resume may take, or
  * a slow disk would cost a large machine its memory after every restart of the host. Rejects when aborted, and with
@@ -23,7 +28,7 @@ export async function damaged(
   { log }: Pick<EffectPorts, "log">,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const limitMs = READ_GRACE_MS + (guestSize(record.config).memoryMb / SLOWEST_READ_MB) * 1000;
+  const limitMs = readLimitMs(record);
   const began = performance.now();
   try {
     const found = await files.damage(within(signal, limitMs, "reading the memory"));

@@ -54,7 +54,7 @@ export class Mortality {
       drain: this.#sync(deps.store.drain, "drain", ["set", "clear"]),
     };
     const volumes = this.#async(deps.volumes, "volumes", ["hold", "disks"]);
-    const files = this.#async(deps.files, "files", ["freshLayer", "remove", "forgetMemory"]);
+    const files = this.#async(deps.files, "files", ["freshLayer", "remove", "forgetMemory", "forgetBeside"]);
     const seeds = this.#async(deps.files.seeds, "seeds", [
       "publish",
       "removeDraft",

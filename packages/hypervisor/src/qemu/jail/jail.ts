@@ -1,5 +1,5 @@
 /** The jail of one machine's QEMU: what it sees, who it is, and what it may take. docs/security.md says what that is for. */
-import { mkdir, open, realpath } from "node:fs/promises";
+import { constants, mkdir, open, realpath } from "node:fs/promises";
 import type { Confined, ConfinedTask } from "@hibernaut/domain/confined";
 import { READ_ONLY_LIBRARY } from "@hibernaut/settings/places";
 import type { VmmSpec } from "../../contract.ts";
@@ -14,6 +14,12 @@ import { uidOf } from "./users.ts";
 
 /** A console's log may grow beyond the files of a small machine. */
 const CONSOLE_BYTES = 64 * 1024 * 1024;
+
+/**
+ * An earlier QEMU of the machine may have left anything there, which took the disk's space. The directory is its user's, and a
+ * link there may lead anywhere.
+ */
+const ANEW = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
 
 /** The device that QEMU needs for KVM. */
 export const KVM = "/dev/kvm";
@@ -36,10 +42,13 @@ export class Jail {
 
   /**
    * Why guests in jails cannot begin with a memory file that they may only read, for people. Undefined when they can. Tried
-   * once; that takes about as long as a start of QEMU.
+   * until it is known; that takes about as long as a start of QEMU.
    */
   flawInBorrowing(): Promise<string | undefined> {
-    this.#flawInBorrowing ??= flawInBorrowing(this.#settings);
+    this.#flawInBorrowing ??= flawInBorrowing(this.#settings).then(({ flaw, unsure }) => {
+      if (unsure === true) this.#flawInBorrowing = undefined;
+      return flaw;
+    });
     return this.#flawInBorrowing;
   }
 
@@ -48,7 +57,9 @@ export class Jail {
     const { launcher, program, host, firstUid, kvmGroup, cgroups } = this.#settings;
     const borrowed = spec.borrowed === true;
     const made = [spec.consoleLog, ...(borrowed ? [devicesFile(spec.runDir)] : [])];
-    for (const file of made) await (await open(file, "a", 0o600)).close(); // a place in the jail must exist
+    // A place in the jail must exist.
+    await (await open(spec.consoleLog, "a", 0o600)).close();
+    if (borrowed) await (await open(devicesFile(spec.runDir), ANEW, 0o600)).close();
     const own = [...made, ...(borrowed ? [] : [spec.memory]), spec.layer, ...spec.volumes.map(({ file }) => file)];
     const shared = [spec.image, spec.bundle.kernel, spec.bundle.initrd, ...(borrowed ? [spec.memory] : [])];
     const uid = firstUid === undefined ? undefined : uidOf(spec.network, firstUid);

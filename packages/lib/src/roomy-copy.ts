@@ -1,0 +1,58 @@
+/** Copies of files that are as large as a memory: they must not take the last of a disk on which guests and databases write. */
+import { rm, stat } from "node:fs/promises";
+import { dirname } from "node:path";
+import { cloneFile, copySparseUntilAborted, freeBytes, reserve } from "./disk-files.ts";
+
+/** Left for guests that write, and for the database. */
+const SPARE_BYTES = 64 * 1024 * 1024;
+/** How long it may take to reserve the space of a copy: milliseconds on most file systems. */
+const RESERVE_TIMEOUT_MS = 30_000;
+
+/** What the copies that are being made may still take, in bytes. Those on other disks count, too: that is on the safe side. */
+let promised = 0;
+
+/**
+ * Clones a file, or copies it and reserves the space of its holes, if that leaves the disk some room. Rejects with the code
+ * `ENOSPC` otherwise, and when aborted; then nothing is left at `to`.
+ */
+export async function copyLeavingRoom(
+  from: string,
+  to: string,
+  signal: AbortSignal,
+  { free = freeBytes }: { free?(folder: string): Promise<number> } = {},
+): Promise<void> {
+  signal.throwIfAborted();
+  await rm(to, { force: true });
+  try {
+    if (await cloned(from, to)) return;
+    const { size } = await stat(from);
+    promised += size;
+    try {
+      // One that ends while the disk is asked counts in any case.
+      const needed = promised + SPARE_BYTES;
+      requireRoom(dirname(to), { needed, left: await free(dirname(to)) });
+      await copySparseUntilAborted(from, to, signal);
+      await reserve(to, size, { timeoutMs: RESERVE_TIMEOUT_MS });
+    } finally {
+      promised -= size;
+    }
+    signal.throwIfAborted();
+  } catch (error) {
+    await rm(to, { force: true });
+    throw error;
+  }
+}
+
+async function cloned(from: string, to: string): Promise<boolean> {
+  return cloneFile(from, to).then(
+    () => true,
+    () => false,
+  );
+}
+
+function requireRoom(folder: string, { needed, left }: { needed: number; left: number }): void {
+  if (left >= needed) return;
+  const [free, wanted] = [left, needed].map((bytes) => Math.ceil(bytes / 1024 / 1024));
+  const message = `no space left: the disk of ${folder} has ${free} MB free, and ${wanted} MB are needed`;
+  throw Object.assign(new Error(message), { code: "ENOSPC" });
+}
