@@ -1,4 +1,4 @@
-/** A memory that a process has mapped privately, and what becomes of it. The process stands in for QEMU: it only maps and writes. */
+/** A memory that a process has mapped privately, and what becomes of it. In place of QEMU, the process only maps and writes. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdir, readFile, stat, writeFile } from "node:fs/promises";

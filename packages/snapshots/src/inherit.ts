@@ -6,7 +6,7 @@ import { flush } from "@hibernaut/lib/durable";
 import { GenerationFiles } from "./check.ts";
 import { checkedJson } from "./checked-json.ts";
 import { parseManifest, type SnapshotManifest } from "./manifest.ts";
-import { names } from "./names.ts";
+import { fileNames } from "./names.ts";
 import { fileState, readSeal, writeSeal } from "./seal.ts";
 import { sealFile } from "./sealer.ts";
 
@@ -78,7 +78,7 @@ async function linkMemory(from: string, to: string): Promise<boolean> {
   const name = join(to, "memory");
   try {
     await link(join(from, "memory"), name);
-    if ((await names.count(name)) > 1) return true;
+    if ((await fileNames.count(name)) > 1) return true;
     await rm(name);
     return false;
   } catch (error) {

@@ -26,7 +26,7 @@ import {
   type TakenFrom,
   takenFrom,
 } from "./manifest.ts";
-import { names, OWN_NAMES } from "./names.ts";
+import { fileNames, OWN_NAMES } from "./names.ts";
 import type { ScrubOptions } from "./scrub.ts";
 import { readSeal } from "./seal.ts";
 import { Sealer, type SealerOptions, sealFile } from "./sealer.ts";
@@ -252,7 +252,7 @@ export class SnapshotStore {
     for (const name of [target, ...Object.values(besideMemory(target))]) await rm(name, { force: true });
     await link(join(this.folderOf(machineId, generation), "memory"), target);
     // Fewer than there must be: the file system does not count them.
-    return { shared: (await names.count(target)) !== OWN_NAMES };
+    return { shared: (await fileNames.count(target)) !== OWN_NAMES };
   }
 
   /**

@@ -2,7 +2,7 @@
 import { copyFile, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { names } from "../src/names.ts";
+import { fileNames } from "../src/names.ts";
 import { MACHINE, ORIGIN, GENERATION as SEED, Sealed, SLOWLY } from "./sealed.ts";
 
 const HEIR = "aaaaaaaaaaaaa1";
@@ -73,7 +73,7 @@ test("a memory is shared for as long as someone else has a name for it", async (
 });
 
 test("a file system that does not count names is not trusted with a memory", async () => {
-  const uncounted = vi.spyOn(names, "count").mockResolvedValue(1);
+  const uncounted = vi.spyOn(fileNames, "count").mockResolvedValue(1);
   try {
     await beget(HEIR);
     expect(await inodeOf(join(folderOf(HEIR), "memory"))).not.toBe(await inodeOf(sealed.path("memory")));

@@ -46,7 +46,7 @@ function real(path: string): string {
   }
 }
 
-/** Where the kernel tells of programs, which is no place on a disk. */
+/** Where the kernel tells of programs, which is not on a disk. */
 const PROCESSES = "/proc";
 
 function isWithin(file: string, directory: string): boolean {

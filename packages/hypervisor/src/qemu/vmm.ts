@@ -99,8 +99,10 @@ export class QemuVmm implements Vmm {
   /** Once, and before anyone is told of the end: afterwards, these files may be those of another VMM. */
   #return(): Promise<void> {
     // What cannot be deleted goes at the next start.
-    const returned = async () => this.#files.borrowed === true && (await returnMemory(this.#files).catch(() => {}));
-    this.#returned ??= returned().then(() => {});
+    const giveBack = async () => {
+      if (this.#files.borrowed === true) await returnMemory(this.#files).catch(() => {});
+    };
+    this.#returned ??= giveBack();
     return this.#returned;
   }
 
