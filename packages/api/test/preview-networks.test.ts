@@ -74,6 +74,14 @@ test("nobody else's app comes within reach of what is tried out", async () => {
   });
 });
 
+test("and it comes there no later, although the previews had the network first", async () => {
+  await put("shop-web", WEB);
+  expect(await api.call("POST", "/v1/apps", { app_name: "bank", network: "pr-12--shop" })).toMatchObject({
+    status: 409,
+    body: { error: "already_exists", message: expect.stringContaining("such as pr-12--shop-web") },
+  });
+});
+
 test("a token for previews gives them their place, and reaches no network besides", async () => {
   const rights = { scopes: ["deploy"] as const, apps: [], previewsOf: ["shop-web"] };
   const ci = as(createToken(api.server.tokens, "ci", rights).token);

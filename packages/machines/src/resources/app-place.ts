@@ -54,3 +54,14 @@ export function changedPlace(
   requireFreeAliases(name, { network: network.name, names: [name, ...aliases] }, apps.inNetwork(network.name));
   return { ...network, aliases, ...(wakes && { wakes: wakesOf(wakes) }) };
 }
+
+/** Throws `already_exists` for a network that previews are in: what is tried out there would be within reach of the app. */
+export function requireWithoutPreviews(network: string, apps: Pick<Apps, "inNetwork">): void {
+  const preview = apps.inNetwork(network).find((app) => app.preview !== undefined);
+  if (preview === undefined) return;
+  throw new HibernautError(
+    "already_exists",
+    `The network ${network} is that of previews, such as ${preview.name}. Choose another name, or destroy them first.`,
+    { network, app_name: preview.name },
+  );
+}

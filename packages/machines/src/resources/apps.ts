@@ -8,7 +8,7 @@ import type { AppStore, Store } from "@hibernaut/store";
 import type { AppDeletions } from "../app-deletions.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { requireApp } from "../require-app.ts";
-import { changedPlace, type NetworkPlace, newPlace } from "./app-place.ts";
+import { changedPlace, type NetworkPlace, newPlace, requireWithoutPreviews } from "./app-place.ts";
 import type { Machines } from "./machines.ts";
 import type { Templates } from "./templates.ts";
 
@@ -49,6 +49,7 @@ export class Apps {
     if (!isValidName(name))
       throw new HibernautError("invalid_argument", `An app's name ${NAME_RULE}.`, { field: "app_name", value: name });
     const network = newPlace(name, place, this.#deps.store.apps);
+    if (network !== undefined) requireWithoutPreviews(network.name, this.#deps.store.apps);
     const app = { name, createdAt: new Date().toISOString(), ...(network && { network }) };
     if (this.#deps.store.apps.insert(app)) return app;
     throw new HibernautError("already_exists", `App ${name} already exists. Choose another name.`, { app_name: name });
