@@ -32,6 +32,8 @@ async function namedBeforeFlushed(folder: string, program: string, within = ""):
   const flushed = new Set<string>();
   for (const [what, from = "", to = ""] of lines) {
     if (what === "flush") flushed.add(from);
+    // One more name of the same content.
+    if (what === "link" && flushed.has(from)) flushed.add(to);
     if (what !== "rename") continue;
     if (from.includes(within))
       for (const name of await filesIn(to)) if (!flushed.has(join(from, name))) faults.push(join(to, name));

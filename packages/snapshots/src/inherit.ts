@@ -88,8 +88,8 @@ async function linkMemory(from: string, to: string): Promise<boolean> {
 }
 
 /**
- * Copies a generation for another machine, or, if its memory is `shared`, all of it but that; durable once this resolves. What the manifest and the seal say of the files'
- * content stays as it was, so that the heir's wake finds what the copy got wrong.
+ * Copies a generation for another machine, or, if its memory is `shared`, all of it but that; durable once this resolves. What the
+ * manifest and the seal say of the files' content stays as it was, so that the heir's wake finds what the copy got wrong.
  */
 export async function inherit({ from, to, heir, copy, shared }: Inheritance, bootId: string): Promise<void> {
   const manifest = await manifestIn(from);
@@ -97,10 +97,10 @@ export async function inherit({ from, to, heir, copy, shared }: Inheritance, boo
   await mkdir(to, { recursive: true, mode: 0o700 });
   if (shared === true) await allowLinks(from, bootId);
   const isLinked = shared === true && (await linkMemory(from, to));
-  for (const name of isLinked ? ["devices"] : ["memory", "devices"]) {
-    await copy(join(from, name), join(to, name));
-    await flush(join(to, name));
-  }
+  if (!isLinked) await copy(join(from, "memory"), join(to, "memory"));
+  await copy(join(from, "devices"), join(to, "devices"));
+  // Also what is linked: that of a fork was copied a moment ago, and only that of a template is on the disk.
+  for (const name of ["memory", "devices"]) await flush(join(to, name));
   const { format: _, machine_id: __, machine_version: ___, generation: ____, ...taken } = manifest;
   const own: SnapshotManifest = {
     format: 2,

@@ -2,6 +2,7 @@
 import { copyFile, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { diskFolder } from "../../platform/test/helpers/temp.ts";
 import { fileNames } from "../src/names.ts";
 import { MACHINE, ORIGIN, GENERATION as SEED, Sealed, SLOWLY } from "./sealed.ts";
 
@@ -113,7 +114,8 @@ test("where no further name can be made, the memory is copied", async () => {
     await copyFile(from, to);
   };
   // Another file system than the seed's cannot have a name for it.
-  const to = join("/dev/shm", `hibernaut-shared-${process.pid}`, GENERATION);
+  const elsewhere = sealed.folder.startsWith("/dev/shm") ? diskFolder() : "/dev/shm";
+  const to = join(elsewhere, `hibernaut-shared-${process.pid}`, GENERATION);
   try {
     const heir = { machineId: HEIR, machineVersion: ORIGIN.machineVersion };
     await sealed.store("boot-1").inherit({ from: folderOf(MACHINE), to, heir, copy, shared: true });

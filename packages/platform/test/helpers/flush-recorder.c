@@ -1,4 +1,4 @@
-/* Preloaded into a program, it writes down which files the program flushes and renames, in order: to the file that
+/* Preloaded into a program, it writes down which files the program flushes, renames and links, in order: to the file that
  * FLUSH_RECORD names, one line for each, with tabs between the words. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -41,4 +41,9 @@ int fdatasync(int fd) {
 int rename(const char *from, const char *to) {
     record("rename", from, to);
     return ((int (*)(const char *, const char *))dlsym(RTLD_NEXT, "rename"))(from, to);
+}
+
+int link(const char *from, const char *to) {
+    record("link", from, to);
+    return ((int (*)(const char *, const char *))dlsym(RTLD_NEXT, "link"))(from, to);
 }
