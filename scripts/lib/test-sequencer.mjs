@@ -7,7 +7,7 @@
 import { BaseSequencer } from "vitest/node";
 
 /**
- * They take long, but Vitest, which begins with large files where it has no durations of an earlier run, would begin them
+ * They begin before all others: they take long, but Vitest, which begins with large files where it has no durations of an earlier run, would begin them
  * last, and everything else would wait for them.
  */
 const SMALL_BUT_LONG = [
@@ -45,12 +45,10 @@ export default class SpreadingSequencer extends BaseSequencer {
    */
   async sort(files) {
     const sorted = await super.sort(files);
-    const isLate = (/** @type {import("vitest/node").TestSpecification} */ { moduleId }) =>
-      Number(!SMALL_BUT_LONG.some((end) => moduleId.endsWith(end)));
-    const of = (/** @type {string} */ name) =>
-      sorted.filter(({ project }) => project.name === name).toSorted((one, other) => isLate(one) - isLate(other));
+    const early = sorted.filter(({ moduleId }) => SMALL_BUT_LONG.some((end) => moduleId.endsWith(end)));
+    const of = (/** @type {string} */ name) => sorted.filter(({ project }) => project.name === name);
     const unit = [...blocks(of("unit")), ...blocks(of("unit-apart"))];
-    const mixed = new Set(spread(blocks(of("qemu"), 1), unit).flat());
-    return [...mixed, ...sorted.filter((file) => !mixed.has(file))];
+    // Each file once, where it comes first.
+    return [...new Set([...early, ...spread(blocks(of("qemu"), 1), unit).flat(), ...sorted])];
   }
 }
