@@ -7,8 +7,8 @@
 import { BaseSequencer } from "vitest/node";
 
 /**
- * They begin before all others: they take long, but Vitest, which begins with large files where it has no durations of an earlier run, would begin them
- * last, and everything else would wait for them.
+ * They begin before all others: they take long, but Vitest, which begins with large files where it has no durations of an
+ * earlier run, would begin them last, and everything else would wait for them.
  */
 const SMALL_BUT_LONG = [
   "/stories/compose-projects.qemu.test.ts",

@@ -153,9 +153,9 @@ export interface Vmm {
    */
   prepareCapture(signal: AbortSignal, options?: { durable: boolean }): Promise<void>;
   /**
-   * Writes the device state of a paused guest to a new file, and makes it and the memory file, which is then the guest's own, durable, unless `durable` is
-   * false: a copy is flushed when it is complete. The guest stays paused, and `run` lets it continue. Rejects when aborted,
-   * or with the reason when the disk cannot be written.
+   * Writes the device state of a paused guest to a new file, and makes it and the memory file, which is then the guest's own,
+   * durable, unless `durable` is false: a copy is flushed when it is complete. The guest stays paused, and `run` lets it
+   * continue. Rejects when aborted, or with the reason when the disk cannot be written.
    */
   capture(deviceState: string, signal: AbortSignal, options?: { durable: boolean }): Promise<void>;
   /** Opens a connection to the agent's port. Each call replaces the connection of the one before. */

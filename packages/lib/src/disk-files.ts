@@ -9,6 +9,12 @@ const BLOCK_BYTES = 512;
 /** The holes of a file of at most this size, in bytes, are filled when it is copied: to start a program takes longer. */
 const SMALL_BYTES = 1024 * 1024;
 
+/** What large files leave of a disk for guests that write, and for the database, which must be able to say that it is full. Bytes. */
+export const SPARE_BYTES = 64 * 1024 * 1024;
+
+/** How long it may take to reserve the space of a memory, in milliseconds: a few on most file systems. */
+export const RESERVE_TIMEOUT_MS = 30_000;
+
 /** The space that a file takes up on the disk, in bytes: without its holes. */
 export function allocatedBytes({ blocks }: { blocks: number }): number {
   return blocks * BLOCK_BYTES;

@@ -1,12 +1,14 @@
 /** Copies of files that are as large as a memory: they must not take the last of a disk on which guests and databases write. */
 import { rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { cloneFile, copySparseUntilAborted, freeBytes, reserve } from "./disk-files.ts";
-
-/** Left for guests that write, and for the database. */
-const SPARE_BYTES = 64 * 1024 * 1024;
-/** How long it may take to reserve the space of a copy: milliseconds on most file systems. */
-const RESERVE_TIMEOUT_MS = 30_000;
+import {
+  cloneFile,
+  copySparseUntilAborted,
+  freeBytes,
+  RESERVE_TIMEOUT_MS,
+  reserve,
+  SPARE_BYTES,
+} from "./disk-files.ts";
 
 /** What the copies that are being made may still take, in bytes. Those on other disks count, too: that is on the safe side. */
 let promised = 0;

@@ -4,7 +4,14 @@ import { dirname, join } from "node:path";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { besideMemory } from "@hibernaut/hypervisor";
 import { ifAbsent, isThere } from "@hibernaut/lib/absence";
-import { allocatedBytes, copySparse, createSparse, formatExt4, freeBytes } from "@hibernaut/lib/disk-files";
+import {
+  allocatedBytes,
+  copySparse,
+  createSparse,
+  formatExt4,
+  freeBytes,
+  SPARE_BYTES,
+} from "@hibernaut/lib/disk-files";
 import { flush } from "@hibernaut/lib/durable";
 import { failureReason } from "@hibernaut/lib/exec";
 import { SeedFiles } from "./births/seed-files.ts";
@@ -13,9 +20,6 @@ import { SeedFiles } from "./births/seed-files.ts";
 const TOOL_TIMEOUT_MS = 30_000;
 /** A small journal repairs the file system after a lost guest, and costs little to create and copy. */
 const JOURNAL_MB = 4;
-/** Kept free on the data disk when a machine starts: databases and logs need room to report that there is none. */
-const RESERVE_BYTES = 64 * 1024 * 1024;
-
 interface MachinePaths {
   folder: string;
   /** The guest's memory while it runs. */
@@ -99,7 +103,7 @@ export class MachineFiles {
    */
   async requireRoom(machineId: string, memoryMb: number): Promise<void> {
     const left = await freeBytes(this.machineRoot);
-    const needed = memoryMb * 1024 * 1024 + RESERVE_BYTES;
+    const needed = memoryMb * 1024 * 1024 + SPARE_BYTES;
     if (left >= needed) return;
     const free = Math.floor(left / 1024 / 1024);
     throw new HibernautError(

@@ -99,8 +99,9 @@ export function loadProject(options: ProjectOptions): Loaded {
 }
 
 /**
- * Returns the name of the project or its preview, for what is about its apps, and the apps that its files describe. Rejects with `invalid_argument` when the files have an error or
- * their name a variable that is not set: it would be the name of another project.
+ * Returns the name of the project or its preview, for what is about its apps, and the apps that its files describe. Rejects
+ * with `invalid_argument` when the files have an error or their name a variable that is not set: it would be the name of
+ * another project.
  */
 export function namesOf(options: ProjectOptions): { name: string; described: ReadonlySet<string> } {
   const findings = new Findings();

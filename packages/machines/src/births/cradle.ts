@@ -3,14 +3,11 @@ import { mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { isThere } from "@hibernaut/lib/absence";
-import { copySparseUntilAborted, reserve } from "@hibernaut/lib/disk-files";
+import { copySparseUntilAborted, RESERVE_TIMEOUT_MS, reserve } from "@hibernaut/lib/disk-files";
 import { flush } from "@hibernaut/lib/durable";
 import type { MachineDependencies } from "../dependencies.ts";
 import { wayOfMemory } from "./memory-way.ts";
 import { generationIn, type Seed } from "./seed.ts";
-
-/** How long it may take to reserve the space of a memory: milliseconds on most file systems. */
-const RESERVE_TIMEOUT_MS = 30_000;
 
 /**
  * Puts the seed's files together for one machine, whose memory is that generation; durable once this resolves. When it rejects,

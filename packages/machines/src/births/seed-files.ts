@@ -10,12 +10,10 @@ import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { ifAbsent, isThere } from "@hibernaut/lib/absence";
-import { allocatedBytes, canCloneIn, copySparseUntilAborted, freeBytes } from "@hibernaut/lib/disk-files";
+import { allocatedBytes, canCloneIn, copySparseUntilAborted, freeBytes, SPARE_BYTES } from "@hibernaut/lib/disk-files";
 import { flush } from "@hibernaut/lib/durable";
 import type { FileCopier } from "../file-copier.ts";
 
-/** Left for guests that write, and for the database. */
-const RESERVE_BYTES = 64 * 1024 * 1024;
 const TEMPORARY = "tmp-";
 const BIRTHS = "births";
 /** The files of a machine that another one has no use for. */
@@ -52,7 +50,7 @@ export class SeedFiles {
   async requireRoom(bytes: number): Promise<void> {
     if (await this.clones()) return;
     const left = await freeBytes(this.#root);
-    if (left >= bytes + RESERVE_BYTES) return;
+    if (left >= bytes + SPARE_BYTES) return;
     const [needed, free] = [bytes, left].map((each) => Math.ceil(each / 1024 / 1024));
     throw new HibernautError(
       "unavailable",

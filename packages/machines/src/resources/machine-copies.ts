@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { inStateSince, isResting, type MachineRecord } from "@hibernaut/domain/machine";
 import { ifAbsent, isThere } from "@hibernaut/lib/absence";
-import { allocatedBytes, freeBytes } from "@hibernaut/lib/disk-files";
+import { allocatedBytes, freeBytes, SPARE_BYTES } from "@hibernaut/lib/disk-files";
 import { failureReason } from "@hibernaut/lib/exec";
 import type { MachineController } from "../controller.ts";
 import type { ControllerSet } from "../controller-set.ts";
@@ -197,15 +197,12 @@ export class MachineCopies {
     if (await copier.clones()) return;
     // One that is gone belongs to a machine that has stopped meanwhile, so that the copy begins again.
     const sizes = await Promise.all(files.map((file) => stat(file).then(allocatedBytes, ifAbsent(0))));
-    const needed = sizes.reduce((sum, size) => sum + size, 0) + RESERVE_BYTES;
+    const needed = sizes.reduce((sum, size) => sum + size, 0) + SPARE_BYTES;
     const free = await freeBytes(copier.folder);
     if (free >= needed) return;
     throw noRoom(id, copier, `it needs ${megabytes(needed)}, and ${megabytes(free)} are free`);
   }
 }
-
-/** Left for guests that write and for the database, which must be able to say that the disk is full. */
-const RESERVE_BYTES = 64 * 1024 * 1024;
 
 function targetOf({ id }: MachineRecord, copier: FileCopier): CopyTarget {
   return {
