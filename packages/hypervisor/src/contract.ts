@@ -140,6 +140,11 @@ export interface Vmm {
   onStalled: (reason: string | undefined) => void;
   /** Returns what the process takes of the host at the moment. Undefined once it has ended. */
   usage(): Promise<VmmUsage | undefined>;
+  /**
+   * Returns how much of the guest's memory is in the VMM alone, in bytes: what it has written to of a memory that is others',
+   * too. 0 for a guest whose memory is all in its file. Rejects once the VMM has ended.
+   */
+  ownMemory(): Promise<number>;
   /** Whether the guest's CPUs are running. Rejects with {@link VmmSilent} when it does not answer in time. */
   state(): Promise<"running" | "paused">;
   /** Starts the guest's CPUs, or lets them continue. */

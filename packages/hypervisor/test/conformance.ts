@@ -255,6 +255,9 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>, {
       for (let time = 0; time < 2; time += 1) await adopted.prepareCapture(limit());
       expect(await harness.request(heir)).toMatchObject({ nonce, count: 3 });
       expect((await stat(heir.memory)).ino).toBe((await stat(spec.memory)).ino);
+      const alone = await adopted.ownMemory();
+      expect(alone, "some of it was written to").toBeGreaterThan(0);
+      expect(alone, "and most is still common").toBeLessThan((heir.memoryMb * 1024 * 1024) / 2);
       const asleep = await suspend({ vmm: adopted, agent, spec: heir });
       expect((await stat(heir.memory)).ino).not.toBe((await stat(spec.memory)).ino);
       await adopted.run();

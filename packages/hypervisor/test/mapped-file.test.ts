@@ -1,6 +1,6 @@
 /** What the kernel tells about the pages of a file that a process has mapped. */
 import { describe, expect, test } from "vitest";
-import { isOwn, isPresent, mappingIn } from "../src/qemu/mapped-file.ts";
+import { anonymousIn, isOwn, isPresent, mappingIn } from "../src/qemu/mapped-file.ts";
 
 const line = (from: string, to: string, path: string, inode = 17) =>
   `${from}-${to} rw-p 00000000 fe:00 ${inode}                       ${path}`;
@@ -19,6 +19,17 @@ describe("the mapping of a file", () => {
     ],
   ])("%s", (_, lines) => {
     expect(mappingIn(lines.join("\n"), "/m/memory")).toEqual({ ...PAGES, inode: 17 });
+  });
+
+  test("has parts that are in the process alone, which smaps tells", () => {
+    const smaps = [
+      ...[line("555000", "556000", "/usr/bin/qemu", 9), "Anonymous:           900 kB"],
+      ...[line("7f0000000000", "7f0008000000", "/m/memory"), "Rss:   4096 kB", "Anonymous:           64 kB"],
+      ...[line("7f0008000000", "7f0010000000", "/m/memory (deleted)"), "Anonymous:            4 kB", "VmFlags: rd wr"],
+      ...["7f0010000000-7f0020000000 rw-p 00000000 00:00 0", "Anonymous:          700 kB"],
+    ];
+    expect(anonymousIn(smaps.join("\n"), "/m/memory")).toBe(68 * 1024);
+    expect(anonymousIn("", "/m/memory")).toBe(0);
   });
 
   test("is not that of a file whose path ends in the same way", () => {

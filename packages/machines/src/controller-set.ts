@@ -52,6 +52,7 @@ export class ControllerSet {
       settings: deps.settings,
       overhead: QEMU_OVERHEAD[deps.hypervisor.identity().accelerator],
       warm: this.warm,
+      ownMemory: async (id) => (await this.#controllers.get(id)?.ownMemory()) ?? 0,
       log: deps.log,
     });
   }
@@ -79,6 +80,7 @@ export class ControllerSet {
   async close(): Promise<void> {
     this.#closed = true;
     this.warm.shut("shutdown");
+    this.admission.close();
     await Promise.all([...this.#controllers.values()].map((controller) => controller.close()));
     this.warmHistory.write();
   }

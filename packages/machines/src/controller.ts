@@ -267,6 +267,11 @@ export class MachineController {
     return (this.#guest.live ?? this.#guest.kept)?.vmm.usage();
   }
 
+  /** Returns how much of its guest's memory is in its VMM alone, in bytes: see {@link Vmm.ownMemory}. */
+  async ownMemory(): Promise<number> {
+    return (await this.#guest.live?.vmm.ownMemory()) ?? 0;
+  }
+
   /** Returns what a snapshot of the running guest would be taken from. Undefined without one. */
   origin(): SnapshotOrigin | undefined {
     const { live } = this.#guest;

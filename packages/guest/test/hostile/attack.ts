@@ -106,6 +106,7 @@ class SocketVmm implements Vmm {
 
   openChannel = async () => this.#channel;
   usage = async () => undefined;
+  ownMemory = async () => 0;
   state = async () => "running" as const;
   run = async () => {};
   pause = async () => {};

@@ -196,6 +196,11 @@ class FakeVmm implements Vmm {
     return process && { cpuMs: 1000, residentBytes: process.spec.memoryMb * MB, anonymousBytes: ANONYMOUS_MB * MB };
   }
 
+  /** As if a guest that began with others had written a little. */
+  async ownMemory(): Promise<number> {
+    return this.#alive().spec.borrowed === true ? MB : 0;
+  }
+
   async state(): Promise<"running" | "paused"> {
     const process = this.#alive();
     if (process.hangs) await process.gone.promise;

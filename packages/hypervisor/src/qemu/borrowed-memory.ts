@@ -10,7 +10,7 @@ import { PAGE, piecesOf, READ_BYTES, rangesOf } from "@hibernaut/lib/page-ranges
 import { copyLeavingRoom } from "@hibernaut/lib/roomy-copy";
 import { Semaphore } from "@hibernaut/lib/semaphore";
 import { besideMemory } from "../contract.ts";
-import { isOwn, type Mapping, mappingOf, pagesOf } from "./mapped-file.ts";
+import { anonymousIn, isOwn, type Mapping, mappingOf, pagesOf } from "./mapped-file.ts";
 
 /** The bit of CAP_SYS_PTRACE, which reading the memory of another user's process takes (capabilities(7)). */
 const PTRACE = 19n;
@@ -83,6 +83,11 @@ export async function keepOwnMemory(
     throw error;
   }
   if (durable) await flush(dirname(memory));
+}
+
+/** Returns how much a guest has in QEMU's own memory, in bytes. Rejects when QEMU has ended. */
+export async function ownMemory({ pid, memory }: Borrower): Promise<number> {
+  return anonymousIn(await readFile(`/proc/${pid}/smaps`, "utf8"), memory);
 }
 
 /** QEMU has ended, and reads nothing any more: what it had mapped needs no name for it, and what was prepared has no use. */

@@ -38,7 +38,7 @@ export function isOwn(highest: number): boolean {
 export function mappingIn(maps: string, path: string): Mapping | undefined {
   let found: Mapping | undefined;
   for (const line of maps.split("\n")) {
-    if (!line.endsWith(` ${path}`) && !line.endsWith(` ${path} (deleted)`)) continue;
+    if (!isOf(line, path)) continue;
     const [, from = "", to = "", inode = ""] = /^([0-9a-f]+)-([0-9a-f]+) \S+ [0-9a-f]+ \S+ (\d+) /.exec(line) ?? [];
     const [begin, end] = [from, to].map((address) => Number.parseInt(address, 16) / PAGE) as [number, number];
     if (found !== undefined && (found.end !== begin || found.inode !== Number(inode)))
@@ -46,6 +46,25 @@ export function mappingIn(maps: string, path: string): Mapping | undefined {
     found = { begin: found?.begin ?? begin, end, inode: Number(inode) };
   }
   return found;
+}
+
+/**
+ * Adds up what a process has in private mappings of a file that is not the file's any more, in bytes, from what /proc/PID/smaps
+ * says. Pure.
+ */
+export function anonymousIn(smaps: string, path: string): number {
+  let bytes = 0;
+  let within = false;
+  for (const line of smaps.split("\n")) {
+    if (/^[0-9a-f]+-[0-9a-f]+ /.test(line)) within = isOf(line, path);
+    else if (within) bytes += 1024 * Number(/^Anonymous:\s+(\d+) kB$/.exec(line)?.[1] ?? 0);
+  }
+  return bytes;
+}
+
+/** Whether a line that begins a mapping, in /proc/PID/maps or smaps, is of the file that was opened with this path. */
+function isOf(line: string, path: string): boolean {
+  return line.endsWith(` ${path}`) || line.endsWith(` ${path} (deleted)`);
 }
 
 /**

@@ -12,7 +12,7 @@ import { background } from "@hibernaut/lib/background";
 import { flush } from "@hibernaut/lib/durable";
 import { type HypervisorIdentity, type Vmm, type VmmRef, VmmSilent, type VmmUsage } from "../contract.ts";
 import { devicesFile } from "./arguments.ts";
-import { keepOwnMemory, prepareOwnMemory, returnMemory } from "./borrowed-memory.ts";
+import { keepOwnMemory, ownMemory, prepareOwnMemory, returnMemory } from "./borrowed-memory.ts";
 import { connectToQemu } from "./connect.ts";
 import { GuestEnd } from "./guest-end.ts";
 import { recordHotPages } from "./hot-pages.ts";
@@ -112,6 +112,10 @@ export class QemuVmm implements Vmm {
 
   usage(): Promise<VmmUsage | undefined> {
     return usageOf(this.ref);
+  }
+
+  async ownMemory(): Promise<number> {
+    return this.#files.borrowed === true ? ownMemory({ pid: this.ref.pid, memory: this.#files.memory }) : 0;
   }
 
   async state(): Promise<"running" | "paused"> {

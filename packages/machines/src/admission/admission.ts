@@ -5,6 +5,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { isHibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
+import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
 import { mayHaveGuest } from "../decide/step.ts";
 import type { Logger } from "../dependencies.ts";
@@ -12,6 +13,7 @@ import type { WarmKeeper } from "../warm/keeper.ts";
 import type { HostMemory } from "./host-memory.ts";
 import {
   type AdmissionSettings,
+  claim,
   counted,
   type HostRoom,
   hostFull,
@@ -27,6 +29,8 @@ const POLL_MS = 100;
 /** Waits of starts that nobody waits for, in milliseconds: the first, and the longest. */
 const FIRST_LOOK_MS = 1_000;
 const LONGEST_LOOK_MS = 30_000;
+/** How often it is found out what guests have in their VMMs alone, in milliseconds: reading that walks their page tables. */
+const MEASURE_MS = 5_000;
 
 /** The part of a machine that admission looks at. */
 type Applicant = Pick<MachineRecord, "id" | "config">;
@@ -34,6 +38,8 @@ type Applicant = Pick<MachineRecord, "id" | "config">;
 /** A machine that has a guest, or is getting one. */
 interface Awake extends Need {
   starting: boolean;
+  /** What of the guest's memory is in its VMM alone, in bytes, when it was last measured. */
+  own: number;
   /** Counts up with each start: those that began earlier get their room first. */
   order: number;
 }
@@ -44,6 +50,8 @@ interface AdmissionOptions {
   /** What a QEMU takes beyond its guest's memory, in bytes. */
   overhead: number;
   warm: Pick<WarmKeeper, "until" | "evictable" | "makeRoom">;
+  /** Returns how much of its memory a machine's guest has in its VMM alone, in bytes. Rejects when it has no VMM any more. */
+  ownMemory(id: string): Promise<number>;
   log: Pick<Logger, "info">;
 }
 
@@ -52,9 +60,11 @@ export class Admission {
   /** The machines that have a guest, or are getting one. */
   readonly #awake = new Map<string, Awake>();
   #order = 0;
-  #guests = 0;
+  #claimed = 0;
   #starting = 0;
   #waiting = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #measuring = false;
 
   constructor(options: AdmissionOptions) {
     this.#options = options;
@@ -73,7 +83,7 @@ export class Admission {
     const { settings, memory } = this.#options;
     const available = settings.memoryOvercommit === 0 ? undefined : memory.available();
     if (available === undefined) return undefined;
-    return leftFor({ available, awake: this.#guests, starting: this.#starting }, settings);
+    return leftFor({ available, claimed: this.#claimed, starting: this.#starting }, settings);
   }
 
   /** Takes note of a machine that is new or has changed. */
@@ -81,13 +91,39 @@ export class Admission {
     const before = this.#awake.get(id);
     this.#count(id, -1);
     this.#awake.delete(id);
-    if (!mayHaveGuest(state)) return;
+    if (!mayHaveGuest(state)) {
+      if (this.#awake.size === 0) this.close();
+      return;
+    }
     const { overhead, warm } = this.#options;
     const need = needOf(config, overhead, warm.until(id) !== undefined);
     const starting = state === "starting";
     const order = starting && before?.starting !== true ? (this.#order += 1) : (before?.order ?? 0);
-    this.#awake.set(id, { ...need, starting, order });
+    this.#awake.set(id, { ...need, starting, order, own: starting ? 0 : (before?.own ?? 0) });
     this.#count(id, 1);
+    if (this.#options.settings.memoryOvercommit === 0) return;
+    this.#timer ??= setInterval(() => background(this.measure(), "measuring the memory of guests"), MEASURE_MS).unref();
+  }
+
+  /** Measures nothing any more, until a machine changes. */
+  close(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Finds out what guests have in their VMMs alone, one after the other. One whose VMM ends meanwhile is passed over. */
+  async measure(): Promise<void> {
+    if (this.#measuring) return;
+    this.#measuring = true;
+    for (const id of [...this.#awake.keys()]) {
+      const own = await this.#options.ownMemory(id).catch(() => undefined);
+      const known = this.#awake.get(id);
+      if (own === undefined || known === undefined || known.starting) continue;
+      this.#count(id, -1);
+      known.own = own;
+      this.#count(id, 1);
+    }
+    this.#measuring = false;
   }
 
   /** Throws `host_full` when there is no room for the machine, even if everything that is kept warm ends. */
@@ -180,13 +216,13 @@ export class Admission {
     const own = this.#awake.get(id);
     const available = (this.#options.memory.available() ?? Number.POSITIVE_INFINITY) + evictable;
     const starting = this.#starting - (own?.starting === true ? own.overhead : 0);
-    return { available, awake: this.#guests - (own?.guest ?? 0), starting };
+    return { available, claimed: this.#claimed - (own === undefined ? 0 : this.#claim(own)), starting };
   }
 
   /** What machines take, in bytes as they count, that began to start after this one: they wait for it. */
   #behind(id: string): number {
     const own = this.#awake.get(id);
-    if (own === undefined || this.#options.settings.memoryOvercommit === 0) return 0;
+    if (own === undefined) return 0;
     const { memoryOvercommit } = this.#options.settings;
     let bytes = 0;
     for (const { starting, order, guest, overhead } of this.#awake.values())
@@ -194,10 +230,14 @@ export class Admission {
     return bytes;
   }
 
+  #claim({ guest, own }: Awake): number {
+    return claim(guest, own, this.#options.settings);
+  }
+
   #count(id: string, sign: 1 | -1): void {
     const known = this.#awake.get(id);
     if (known === undefined) return;
-    this.#guests += sign * known.guest;
+    this.#claimed += sign * this.#claim(known);
     if (known.starting) this.#starting += sign * known.overhead;
   }
 }

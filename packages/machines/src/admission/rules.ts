@@ -25,8 +25,8 @@ export interface AdmissionSettings {
 export interface HostRoom {
   /** What programs can still get. The page cache counts, and with it the memory of guests. */
   available: number;
-  /** The memory of the guests that are awake or about to be, whether they have touched it or not. */
-  awake: number;
+  /** What the guests that are awake or about to be can still take, as {@link claim} says. */
+  claimed: number;
   /** What their QEMU processes will take that are only starting. */
   starting: number;
 }
@@ -44,15 +44,17 @@ export function needOf(config: MachineConfig, overhead: number, kept: boolean): 
 }
 
 /**
- * Returns what is left for further guests, in bytes; negative when less is left than the reserve. The memory of a guest is
- * a shared mapping of a file: the kernel counts it as available, and can only take it by writing it to the disk while the
- * guest waits. So it is subtracted, touched or not.
+ * Returns what must be there for the memory of a guest that is awake, in bytes. It is a shared mapping of a file: the kernel counts
+ * that as available, and can only take it by writing it to the disk while the guest waits. So all of it is subtracted, touched or
+ * not, except what the guest has in its VMM alone (`own`), which the kernel does not count as available any more.
  */
-export function leftFor(
-  { available, awake, starting }: HostRoom,
-  { memoryReserveMb, memoryOvercommit }: AdmissionSettings,
-): number {
-  return available - memoryReserveMb * MB - starting - counted(awake, memoryOvercommit);
+export function claim(guest: number, own: number, { memoryOvercommit }: AdmissionSettings): number {
+  return Math.max(0, counted(guest, memoryOvercommit) - own);
+}
+
+/** Returns what is left for further guests, in bytes; negative when less is left than the reserve. */
+export function leftFor({ available, claimed, starting }: HostRoom, { memoryReserveMb }: AdmissionSettings): number {
+  return available - memoryReserveMb * MB - starting - claimed;
 }
 
 /** Returns how many bytes are missing for a start; 0 or less when there is room. */
@@ -60,9 +62,9 @@ export function missingFor({ guest, overhead }: Need, room: HostRoom, settings: 
   return counted(guest, settings.memoryOvercommit) + overhead - leftFor(room, settings);
 }
 
-/** Memory of guests as it counts: with 200 percent, half of it. */
+/** Memory of guests as it counts: with 200 percent, half of it; with 0, nothing. */
 export function counted(bytes: number, overcommit: number): number {
-  return (bytes * 100) / overcommit;
+  return overcommit === 0 ? 0 : (bytes * 100) / overcommit;
 }
 
 /** The refusal of a start for which there is no room. */
@@ -74,7 +76,7 @@ export function hostFull(what: string, need: Need, room: HostRoom, settings: Adm
   const message =
     `The host has no room in memory to start ${what}: it needs ${needed} MB (${guest} MB for the guest, the rest for QEMU), ` +
     `and ${mb(left)} MB are left of ${mb(room.available)} MB, because ${settings.memoryReserveMb} MB are kept in reserve ` +
-    `and machines that are awake may use ${mb(counted(room.awake, settings.memoryOvercommit) + room.starting)} MB. ` +
+    `and machines that are awake may use ${mb(room.claimed + room.starting)} MB. ` +
     "Stop or suspend machines, give them less memory (`hibernaut machine update <id> --memory`), or try again when idle ones have gone to sleep.";
   const details = {
     needed_mb: needed,

@@ -1,6 +1,7 @@
 /** Starts on a host that has room in memory for a few machines. Real rules, fake hypervisor. */
-import { beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { SMALL } from "../../../platform/test/helpers/fake-world.ts";
+import { Admission } from "../../src/admission/admission.ts";
 import { shopForEach } from "../shop.ts";
 
 const MB = 1024 * 1024;
@@ -92,6 +93,36 @@ describe("on a host without room", () => {
     await shop.start(other);
     expect(reads).toBe(0);
   });
+});
+
+test("what a fork has in its VMM alone is not counted again as memory that its guest may still take", async () => {
+  await shop.restart({ settings: { memoryOvercommit: 100 } });
+  const id = await shop.run();
+  const admission = new Admission({
+    memory: { available: () => 1000 * MB },
+    settings: { memoryReserveMb: 100, memoryOvercommit: 200 },
+    overhead: VMM_MB * MB,
+    warm: { until: () => undefined, evictable: () => 0, makeRoom: () => undefined },
+    ownMemory: async (machine) => written.get(machine) ?? Promise.reject(new Error("it has ended")),
+    log: { info: () => {} },
+  });
+  onTestFinished(() => admission.close());
+  const written = new Map<string, number>();
+  const leftMb = async () => {
+    await admission.measure();
+    return (admission.left() ?? 0) / MB;
+  };
+  admission.follow(shop.record(id));
+  expect(await leftMb(), "half of its 128 MB, and the reserve").toBe(836);
+  written.set(id, 50 * MB);
+  expect(await leftMb(), "50 MB are gone from what is available").toBe(886);
+  written.set(id, 128 * MB);
+  expect(await leftMb(), "it claims nothing, and gives nothing").toBe(900);
+  written.delete(id);
+  expect(await leftMb(), "nobody knows better").toBe(900);
+  await shop.suspend(id);
+  admission.follow(shop.record(id));
+  expect(await leftMb()).toBe(900);
 });
 
 describe("machines that are kept warm", () => {
