@@ -2,8 +2,6 @@
  * One machine: carries out what {@link decide} decides. Deciding and storing is one synchronous step; the work follows
  * in the machine's queue, and its outcome is decided on in turn.
  */
-import { setTimeout as delay } from "node:timers/promises";
-import type { StopConfig } from "@hibernaut/domain/config";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { isResting, type MachineRecord, mayTravel } from "@hibernaut/domain/machine";
 import { Steps } from "@hibernaut/domain/operation";
@@ -15,13 +13,11 @@ import { messageOf } from "@hibernaut/lib/text";
 import type { SnapshotOrigin } from "@hibernaut/snapshots";
 import type { Admission } from "./admission/admission.ts";
 import type { ChangeListener } from "./changes.ts";
-import { ClientRemarks } from "./client-remarks.ts";
 import { mayStart } from "./decide/commands.ts";
 import { startIsDue } from "./decide/due.ts";
 import {
   type Command,
   type Decision,
-  decide,
   type Effect,
   type EffectFailed,
   type EffectOutcome,
@@ -39,21 +35,17 @@ import { runEffect } from "./effects/index.ts";
 import { type EffectPorts, originOf } from "./effects/ports.ts";
 import { observe, takeOver, unlessHeld } from "./effects/recover.ts";
 import { whilePaused } from "./effects/while-paused.ts";
-import { limitsOf, protocolOf } from "./eligibility.ts";
+import { protocolOf } from "./eligibility.ts";
 import { MachineGuest } from "./guest.ts";
 import { GuestEvents } from "./guest-events.ts";
 import { newUlid } from "./identity.ts";
 import { MachineLog } from "./logs/machine-log.ts";
-import { sentenceOf } from "./logs/sentences.ts";
+import { RecordKeeper } from "./record-keeper.ts";
 import { withRulesOfNow } from "./rules-of-now.ts";
 import type { CommandedMachine } from "./run-command.ts";
-import { type Unstored, UnstoredLog, unstored } from "./unstored.ts";
 import type { WarmKeeper } from "./warm/keeper.ts";
 import { operationOf } from "./watch.ts";
 import { type Task, WorkQueue } from "./work-queue.ts";
-
-const STORE_RETRY_MS = 100;
-const STORE_RETRY_LONGEST_MS = 5_000;
 
 interface ControllerDependencies extends MachineDependencies {
   /** Where the paused VMMs of suspended machines are kept. */
@@ -64,16 +56,10 @@ interface ControllerDependencies extends MachineDependencies {
 
 export class MachineController {
   readonly #deps: ControllerDependencies;
-  readonly #listeners = new Set<ChangeListener>();
   readonly #queue = new WorkQueue();
   readonly #guest: MachineGuest;
-  readonly #clientRemarks = new ClientRemarks();
-  #record: MachineRecord;
-  /** What others see in place of the record while an outcome cannot be stored. */
-  #unstored: Unstored | undefined;
+  readonly #keeper: RecordKeeper;
   #closed = false;
-  /** Of the last stop that began, over those of the machine. */
-  #stopTerms: StopConfig = {};
   /** Absent unless the machine is being moved to another host. */
   #departure: Departure | undefined;
   /** What programs in the machine are told and say. */
@@ -83,7 +69,6 @@ export class MachineController {
 
   constructor(deps: ControllerDependencies, record: MachineRecord) {
     this.#deps = deps;
-    this.#record = record;
     this.machineLog = new MachineLog({
       machine: record.id,
       folder: deps.files.paths(record.id).logs,
@@ -92,6 +77,7 @@ export class MachineController {
       prepare: () => deps.files.prepare(record.id),
       ended: record.state === "destroyed",
     });
+    this.#keeper = new RecordKeeper(deps, this.machineLog, record);
     const { onKeptCommand } = deps;
     if (onKeptCommand !== undefined)
       this.inside.streams.onKept = (command, label) => onKeptCommand(record.id, command, label);
@@ -121,7 +107,12 @@ export class MachineController {
 
   /** What is stored of the machine; while an outcome cannot be stored, with why it is not so. Never changed in place. */
   get record(): MachineRecord {
-    return this.#unstored === undefined ? this.#record : { ...this.#record, ...this.#unstored };
+    return this.#keeper.shown;
+  }
+
+  /** The record as it is stored, on which everything is decided. */
+  get #record(): MachineRecord {
+    return this.#keeper.stored;
   }
 
   /** Where the app listens while requests do not reach it. Undefined while they do, or that is unknown. */
@@ -131,13 +122,12 @@ export class MachineController {
 
   /** How much work of the machine is in progress or waits, and whether an outcome of it cannot be stored. */
   get work(): { queued: number; unstored: boolean } {
-    return { queued: this.#queue.length, unstored: this.#unstored !== undefined };
+    return { queued: this.#queue.length, unstored: this.#keeper.isUnstored };
   }
 
   /** Calls `listener` with the record after every change that others can see. Returns how to stop that. */
   subscribe(listener: ChangeListener): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#keeper.subscribe(listener);
   }
 
   /**
@@ -353,11 +343,7 @@ export class MachineController {
 
   /** Stores what the cluster says of the machine. Its guest stays as it is. */
   restate(change: (record: MachineRecord) => MachineRecord): void {
-    const record = change(this.#record);
-    if (record === this.#record) return;
-    this.#deps.store.machines.update(record);
-    this.#record = record;
-    this.#announce();
+    this.#keeper.restate(change);
   }
 
   /** Lets go of the guest, which keeps running, once what is in progress is done. */
@@ -392,59 +378,13 @@ export class MachineController {
 
   /** Decides, stores, begins, tells: in this order. Throws when the new record cannot be stored; nothing has happened then. */
   #happened(event: LifecycleEvent): Decision {
-    const decision = this.#withoutFlood(this.#decide(event));
-    this.#store(decision);
-    this.#log(decision);
+    const decision = this.#keeper.take(event);
     const { effect, tell } = decision;
     if (tell.memoryGone) this.inside.streams.forget("the machine ended");
     if (effect !== null && effect.type !== "take_over") this.#begin(effect);
-    if (tell.followers) this.#announce();
+    if (tell.followers) this.#keeper.announce();
     if (tell.history !== undefined) this.#noticeEnd();
     return decision;
-  }
-
-  #decide(event: LifecycleEvent): Decision {
-    const context = {
-      now: this.#deps.clock?.() ?? new Date(),
-      id: newUlid(),
-      limits: limitsOf(this.#record, this.#deps),
-      stopTerms: this.#stopTerms,
-      startRefusal: () => this.#deps.quotas?.startRefusal(this.#record.app),
-    };
-    return decide(this.#record, event, context);
-  }
-
-  #withoutFlood({ tell: { history, ...tell }, ...decision }: Decision): Decision {
-    const told = history && this.#clientRemarks.add(history);
-    return { ...decision, tell: { ...tell, ...(told !== undefined && { history: told }) } };
-  }
-
-  #announce(): void {
-    for (const listener of [...this.#listeners]) listener(this.record);
-  }
-
-  #store({ record, tell, bestEffort, unsynced }: Decision): void {
-    if (record === this.#record) return;
-    if (bestEffort) this.#record = record;
-    try {
-      this.#deps.store.machines.update(record, tell.history, { unsynced: unsynced === true });
-    } catch (error) {
-      if (!bestEffort) throw error;
-      const { id: machine, stateReason } = record;
-      const event = tell.history?.type;
-      this.#deps.log.warn({ machine, event, stateReason, reason: messageOf(error) }, "an event cannot be stored");
-    }
-    this.#record = record;
-  }
-
-  #log({ tell: { history, log } }: Decision): void {
-    const { id: machine, app } = this.#record;
-    if (log !== undefined) this.machineLog.platform(log);
-    if (history === undefined) return;
-    const { type, from, to, details } = history;
-    this.#deps.log.info({ machine, app, event: type, from, to, ...details }, `${from} -> ${to}`);
-    // Its directory is gone, and those who followed were told that it was being destroyed.
-    if (to !== "destroyed") this.machineLog.platform(sentenceOf(history));
   }
 
   #begin(effect: Effect): void {
@@ -458,7 +398,7 @@ export class MachineController {
     }
     // A platform that is shutting down leaves the wait to the next one.
     if (effect.type === "back_off" && this.#closed) return;
-    if (effect.type === "halt") this.#stopTerms = effect.terms ?? {};
+    if (effect.type === "halt") this.#keeper.stopTerms = effect.terms ?? {};
     const patient = effect.type === "apply_update" && effect.patient;
     const reason = `${effect.type.replace("_", " ")} was requested`;
     background(
@@ -485,31 +425,12 @@ export class MachineController {
     if (operation !== undefined) this.#deps.watch?.operation(operation);
   }
 
-  /**
-   * Decides and stores an outcome. A store that cannot be written (a full disk) must not leave the machine in a passing
-   * state forever: it is tried again until it works or the platform ends, and recovery continues from there. Meanwhile,
-   * the machine says that it is not what is stored.
-   */
-  async #report(outcome: EffectOutcome | EffectFailed, task?: Task): Promise<void> {
-    const log = new UnstoredLog(this.#deps.log, { machine: this.#record.id, outcome: outcome.type });
-    for (let wait = STORE_RETRY_MS; ; wait = Math.min(wait * 2, STORE_RETRY_LONGEST_MS)) {
-      const superseded = task !== undefined && !task.current;
-      const event: LifecycleEvent = superseded ? { type: "superseded", outcome } : outcome;
-      const shown = this.#unstored;
-      this.#unstored = undefined;
-      try {
-        const { tell } = this.#happened(event);
-        if (tell.refusal !== undefined) this.#deps.log.warn({ machine: this.#record.id }, tell.refusal.message);
-        if (log.stored() && !tell.followers) this.#announce();
-        return;
-      } catch (error) {
-        this.#unstored = unstored(this.#decide(event), error);
-        if (this.#unstored?.stateReason !== shown?.stateReason) this.#announce();
-        log.failed(error, wait);
-        if (this.#closed) return;
-        await delay(wait, undefined, { ref: false });
-      }
-    }
+  #report(outcome: EffectOutcome | EffectFailed, task?: Task): Promise<void> {
+    return this.#keeper.persist(outcome, {
+      superseded: () => task !== undefined && !task.current,
+      happened: (event) => this.#happened(event),
+      closed: () => this.#closed,
+    });
   }
 
   /**
