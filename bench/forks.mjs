@@ -139,7 +139,10 @@ try {
 
   await progress.step(`machines out of a pool, ${rounds} rounds`, async (step) => {
     await call("POST", "/apps", { app_name: "pool" });
-    const first = await createCounter(call, "pool", { service: { machine_hostnames: true, keep_warm: 600 } });
+    const first = await createCounter(call, "pool", {
+      service: { machine_hostnames: true, keep_warm: 600 },
+      checks: { web: { type: "http", path: "/" } },
+    });
     await request("pool", first.id);
     await call("POST", "/apps/pool/templates", { from: first.id, name: "ready", warm_pool: 1 });
     await call("DELETE", `${first.path}?force=true`);

@@ -12,11 +12,11 @@ export const MEMORY_MB = 256;
  *
  * @param {import("../../scripts/lib/platform.mjs").Platform["call"]} call
  * @param {string} app
- * @param {{ service?: object, host?: string }} [options] `service` is added to its service, and `host` is where it is.
+ * @param {{ service?: object, host?: string, checks?: object }} [options] `service` is added to its service, and `host` is where it is.
  */
-export async function createCounter(call, app, { service = {}, host } = {}) {
+export async function createCounter(call, app, { service = {}, host, checks = {} } = {}) {
   const services = [{ internal_port: PORT, autostop: "off", autostart: true, ...service }];
-  const config = { image: IMAGE, guest: { cpus: 1, memory_mb: MEMORY_MB }, services };
+  const config = { image: IMAGE, guest: { cpus: 1, memory_mb: MEMORY_MB }, services, checks };
   const machine = await call("POST", `/apps/${app}/machines`, { config, ...(host !== undefined && { host }) });
   const path = `/apps/${app}/machines/${machine.machine_id}`;
   /** @param {"suspend" | "stop"} action @param {"suspended" | "stopped"} state */

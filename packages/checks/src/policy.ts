@@ -7,8 +7,8 @@ import type { CheckConfig } from "@hibernaut/domain/service-config";
 const INTERVAL_MS = 15_000;
 const TIMEOUT_MS = 5_000;
 const GRACE_MS = 10_000;
-/** How often a check runs that is not passing: a request may be waiting for the machine. */
-const EAGER_MS = 250;
+/** How often a check runs that is not passing, in milliseconds: a request may be waiting for the machine. */
+export const EAGER_MS = 250;
 
 /** A check with its defaults filled in; times in milliseconds. */
 export interface HealthCheck {

@@ -7,6 +7,7 @@ import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { Machines, MachineView } from "@hibernaut/machines";
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
 import { MachineChanges } from "../../machines/src/changes.ts";
+import { passOnce } from "../src/pass-once.ts";
 import { checksOf, type HealthCheck, isHealthy, judge, nextCheckMs } from "../src/policy.ts";
 import { probe } from "../src/probe.ts";
 import { CheckResults } from "../src/results.ts";
@@ -207,5 +208,35 @@ describe("the runner", () => {
     await expect.poll(() => told).toEqual([true]);
     ill = true;
     await expect.poll(() => told).toEqual([true, false]);
+  });
+});
+
+describe("checks that have to pass once", () => {
+  const machine = (port: number) => ({
+    address: "127.0.0.1",
+    config: { image: "x", checks: { web: { type: "http" as const, port }, open: { type: "tcp" as const, port } } },
+  });
+
+  test("are tried until they do", async () => {
+    let asked = 0;
+    const server = createServer((_, response) => void response.writeHead((asked += 1) < 3 ? 503 : 200).end()).listen(0);
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    expect(await passOnce(machine(port), AbortSignal.timeout(10_000))).toBeUndefined();
+    expect(asked).toBe(3);
+    expect(await passOnce({ address: "127.0.0.1", config: { image: "x" } }, AbortSignal.abort())).toBeUndefined();
+  });
+
+  test("say what is wrong once the time is over", async () => {
+    const tried = new AbortController();
+    let asked = 0;
+    const server = createServer((_, response) => {
+      asked += 1;
+      if (asked === 2) tried.abort();
+      response.writeHead(503).end("no database");
+    }).listen(0);
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    expect(await passOnce(machine(port), tried.signal)).toBe("its check web does not pass: 503 no database");
   });
 });

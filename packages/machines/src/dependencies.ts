@@ -2,6 +2,7 @@
 import type { Duplex } from "node:stream";
 import type { CheckResult } from "@hibernaut/domain/check";
 import type { GuestBundle } from "@hibernaut/domain/guest-bundle";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { GuestCommand } from "@hibernaut/guest";
 import type { CarryOvers, Hypervisor } from "@hibernaut/hypervisor";
 import type { ImageStore } from "@hibernaut/images";
@@ -96,6 +97,11 @@ export interface MachineDependencies {
   checkResults?(machineId: string): CheckResult[];
   /** Calls `listener` with a machine's id after every result of its checks. Returns a function that ends that. */
   subscribeToChecks?(listener: (machineId: string) => void): () => void;
+  /**
+   * Tries the checks of a machine that runs until each has passed once. Resolves with what is wrong if they have not when the
+   * signal aborts. By default, there are none.
+   */
+  passChecks?(machine: Pick<MachineRecord, "config" | "address">, signal: AbortSignal): Promise<string | undefined>;
   /** Settles when the requests that the proxies have open on a machine have ended, or had their time. */
   finishRequests?(machineId: string): Promise<void>;
   /** Lets new requests to a machine that runs wait. Returns how to end that. By default, nobody sends any. */

@@ -194,3 +194,20 @@ test("one that could not be started is not taken: the quota says so, and the poo
   const { record } = await take({ skipLaunch: true });
   expect(record.state).toBe("suspended");
 });
+
+test("what waits has passed its checks once, and one whose app does not work is not given to anyone", async () => {
+  const asked: string[] = [];
+  let fault: string | undefined = "its check web does not pass: 503 down";
+  const passChecks = async ({ address }: { address: string }) => {
+    asked.push(address);
+    return fault;
+  };
+  await shop.restart({ settings: { keepWarmMemoryMb: 140 }, wrap: (deps) => ({ ...deps, passChecks }) });
+  await template(1);
+  await expect.poll(() => pool().reason, PATIENT).toContain("its check web does not pass: 503 down");
+  expect([pool().ready, waiting()]).toEqual([0, []]);
+  fault = undefined;
+  shop.platform.templates.setPool("shop", "ready", 2);
+  await filled(2);
+  expect(asked).toEqual(expect.arrayContaining(waiting().map(({ address }) => address)));
+});

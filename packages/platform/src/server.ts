@@ -18,7 +18,7 @@ import {
   webhookMetrics,
 } from "@hibernaut/api";
 import { openCertificates } from "@hibernaut/certs/open";
-import { CheckResults, CheckRunner, tellChecks } from "@hibernaut/checks";
+import { CheckResults, CheckRunner, passOnce, tellChecks } from "@hibernaut/checks";
 import { openConnections, RequestPlaces } from "@hibernaut/connections";
 import { groupOf } from "@hibernaut/domain/app-network";
 import { ownPorts } from "@hibernaut/domain/own-ports";
@@ -270,6 +270,7 @@ async function runLocked(
     hostName: cluster?.host,
     checkResults: (id) => checkResults.of(id),
     subscribeToChecks: (listener) => checkResults.subscribe(listener),
+    passChecks: passOnce,
     finishRequests: (id) => proxies.finished(id, settings.drainTimeoutMs),
     holdBack: (id) => proxies.holdBack(id),
     ownPorts: ownPorts(settings),

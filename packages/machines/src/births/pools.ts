@@ -17,6 +17,8 @@ import { chooseNext, membersOf } from "./pool-rules.ts";
 
 /** For each of the steps that put a machine into a pool: about as long as a start on a slow host may take. */
 const STEP_TIMEOUT_MS = 120_000;
+/** How long a machine may take to pass its checks before it sleeps: its app runs already, so that is plenty. */
+const CHECKS_MS = 30_000;
 /** How long the wake of a machine that was taken comes first: longer than most take. */
 const WAKE_MS = 1000;
 /** After a failure, and twice as long after each further one: a machine that does not get ready costs a copy each time. */
@@ -293,6 +295,7 @@ export class Pools {
       const { lastBoot, stateReason } = machine.record;
       if (state !== "running") throw unfit(`it is ${state}: ${stateReason ?? "no reason is known"}`);
       if (lastBoot?.kind === "cold") throw unfit(`it had to start from scratch: ${lastBoot.reason}`);
+      await this.#passChecks(machine);
       machine.command({ type: "suspend", details });
       const { state: end } = await controllers.wait(machine, ["settled"], wait);
       if (end !== "suspended") throw unfit(`it does not sleep: ${machine.record.stateReason ?? `it is ${end}`}`);
@@ -302,6 +305,18 @@ export class Pools {
       if (!this.#closing.signal.aborted) await this.#destroy(machine);
       throw error;
     }
+  }
+
+  /**
+   * Nobody gets a machine whose app does not work. And what its first answer takes is done: the memory that the app writes to is
+   * its own by then, and an emulator has translated the app's code.
+   */
+  async #passChecks({ record }: MachineController): Promise<void> {
+    const { deps } = this.#births;
+    const limit = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(CHECKS_MS)]);
+    const fault = await deps.passChecks?.(record, limit);
+    this.#closing.signal.throwIfAborted();
+    if (fault !== undefined) throw unfit(fault);
   }
 
   async #destroy(machine: MachineController): Promise<void> {
