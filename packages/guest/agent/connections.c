@@ -23,6 +23,10 @@ struct request {
   struct inet_diag_req_v2 body;
 };
 
+/* For lists, and for ends. Open all the time: a guest that is becoming itself would be the first in its virtual machine to open
+ * and close such sockets, and an emulator translates what it runs for the first time. */
+static int diag[2] = {-1, -1};
+
 static int open_diag(void) {
   int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
   struct timeval limit = {.tv_sec = ANSWER_S};
@@ -115,8 +119,22 @@ static int end_listed(int list, int ends, uint8_t family, const struct carried *
   }
 }
 
+void connections_prepare(void) {
+  for (int i = 0; i < 2; i++)
+    if (diag[i] < 0) diag[i] = open_diag();
+}
+
+/* What is left unread of an answer would be taken for the next one. */
+static void forget_answers(void) {
+  for (int i = 0; i < 2; i++) {
+    if (diag[i] >= 0) close(diag[i]);
+    diag[i] = -1;
+  }
+}
+
 int connections_end(const struct carried *only) {
-  int list = open_diag(), ends = open_diag(), found = 1;
+  connections_prepare();
+  int list = diag[0], ends = diag[1], found = 1;
   int error = list < 0 || ends < 0 ? EPROTONOSUPPORT : 0;
   for (int pass = 0; error == 0 && found > 0; pass++) {
     found = 0;
@@ -125,7 +143,6 @@ int connections_end(const struct carried *only) {
     if (error == 0) error = more;
     if (error == ENOENT) error = EOPNOTSUPP; /* a kernel without tcp_diag */
   }
-  if (list >= 0) close(list);
-  if (ends >= 0) close(ends);
+  if (error != 0) forget_answers();
   return error;
 }

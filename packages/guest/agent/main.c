@@ -429,6 +429,7 @@ int main(void) {
   group_make();
   system_open_standard_files();
   system_load_modules("/modules.list");
+  connections_prepare();
   system_set_oom_score("-1000");
   sigemptyset(&children);
   sigaddset(&children, SIGCHLD);
