@@ -5,7 +5,7 @@ import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
-import { keepOwnMemory, prepareOwnMemory } from "../src/qemu/borrowed-memory.ts";
+import { keepOwnMemory, ownMemory, prepareOwnMemory } from "../src/qemu/borrowed-memory.ts";
 
 const PAGE = 4096;
 const PAGES = 1024;
@@ -61,4 +61,16 @@ test("what it has written is in a file of its own, again and again, and not in t
   await keepOwnMemory(borrower(), { durable: true }, never);
   expect(await beginningOf(5)).toBe("own");
   expect((await readdir(folder)).sort()).toEqual(["memory", "memory.lent"]);
+});
+
+test("what it has alone is what it has written to, also once it has a file of its own", async () => {
+  expect(await ownMemory(borrower())).toBe(0);
+  for (const page of [3, 700, 3]) await write(page);
+  expect(await ownMemory(borrower())).toBe(2 * PAGE);
+  await prepareOwnMemory(borrower(), { durable: false }, never);
+  await keepOwnMemory(borrower(), { durable: false }, never);
+  expect(await ownMemory(borrower())).toBe(2 * PAGE);
+  mapper.kill("SIGKILL");
+  await once(mapper, "exit");
+  await expect(ownMemory(borrower())).rejects.toThrow();
 });

@@ -2,8 +2,10 @@
  * The memory of a guest that began with a file that others begin with, too. QEMU maps that privately: what the guest writes
  * is in QEMU alone, until a capture puts a file of the guest's own in its place.
  */
+import { createReadStream } from "node:fs";
 import { type FileHandle, link, open, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
+import { text } from "node:stream/consumers";
 import { ifAbsent } from "@hibernaut/lib/absence";
 import { flush } from "@hibernaut/lib/durable";
 import { PAGE, piecesOf, READ_BYTES, rangesOf } from "@hibernaut/lib/page-ranges";
@@ -17,6 +19,9 @@ const PTRACE = 19n;
 /** Where Yama says who may do that; at 3, nobody (https://docs.kernel.org/admin-guide/LSM/Yama.html). */
 const YAMA = "/proc/sys/kernel/yama/ptrace_scope";
 const NOBODY = 3;
+
+/** How much is read of what the kernel says of a QEMU's mappings, in bytes: ten times as much as is usual. A guest may have taken it over. */
+const LONGEST_SMAPS = 4 * 1024 * 1024;
 
 /** How many memories are copied at once: each takes the disk from every machine, and an app can let many sleep at a time. */
 const COPIES_AT_ONCE = 2;
@@ -85,9 +90,12 @@ export async function keepOwnMemory(
   if (durable) await flush(dirname(memory));
 }
 
-/** Returns how much a guest has in QEMU's own memory, in bytes. Rejects when QEMU has ended. */
+/**
+ * Returns how much a guest has in QEMU's own memory, in bytes; less when QEMU has more mappings than any should have. Rejects when
+ * QEMU has ended.
+ */
 export async function ownMemory({ pid, memory }: Borrower): Promise<number> {
-  return anonymousIn(await readFile(`/proc/${pid}/smaps`, "utf8"), memory);
+  return anonymousIn(await text(createReadStream(`/proc/${pid}/smaps`, { end: LONGEST_SMAPS - 1 })), memory);
 }
 
 /** QEMU has ended, and reads nothing any more: what it had mapped needs no name for it, and what was prepared has no use. */
