@@ -10,3 +10,4 @@ export type { ClusterHosts } from "./owning.ts";
 export { hostSilent, PeerClient } from "./peer-client.ts";
 export { splitAddress, tlsTo } from "./peers.ts";
 export { type Candidate, place, type Wanted } from "./place.ts";
+export type { ClusterTemplates } from "./templates/open.ts";

@@ -273,7 +273,7 @@ async function runLocked(
     finishRequests: (id) => proxies.finished(id, settings.drainTimeoutMs),
     holdBack: (id) => proxies.holdBack(id),
     ownPorts: ownPorts(settings),
-    ...(owning !== undefined && { ownership: owning.ownership }),
+    ...(owning !== undefined && { ownership: owning.ownership, templateClaims: owning.templateClaims }),
     letGo: (id, sleep) => proxies.letGo(id, sleep),
     onKeptCommand: (...command) => kept.take(...command),
     // Served like any other connection, except that it says which machine is asking.

@@ -1,0 +1,44 @@
+/** What the hosts of a cluster agree on about templates. A host alone has none of this. */
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { TemplateRecord } from "@hibernaut/domain/template";
+import type { TakenFrom } from "@hibernaut/snapshots";
+import { generationIn } from "./births/seed.ts";
+import type { MachineDependencies } from "./dependencies.ts";
+
+export type { TakenFrom };
+
+/** A template that this host has made, with all its files in place. */
+export interface MadeTemplate {
+  template: TemplateRecord;
+  /** The directory of its files. */
+  folder: string;
+  /** What its memory was taken from. */
+  taken: TakenFrom;
+}
+
+export interface TemplateClaims {
+  /** The template of any host that has the name in an app, as far as this host has heard. */
+  holder(app: string, name: string): { id: string; hosts: readonly string[] } | undefined;
+  /**
+   * Makes a template known to all hosts, as one that this host has, and then calls `store`. Rejects with `already_exists` when
+   * another one has the name, with `unavailable` when the directory does not answer, and with what `store` throws; then no host
+   * has it.
+   */
+  claim(made: MadeTemplate, store: () => void, signal: AbortSignal): Promise<void>;
+  /** From now on no host may use it, and each deletes what it has of it. Rejects with `unavailable` when the directory does not answer. */
+  end(template: Pick<TemplateRecord, "app" | "id">): Promise<void>;
+  /** This host has it no more, or has it not after all. All hosts hear of it, however long that takes. */
+  left(template: Pick<TemplateRecord, "app" | "id">): void;
+}
+
+/** A template of this host as it was made. Rejects with `failed_precondition` when its memory cannot be used any more. */
+export async function madeOf(
+  template: TemplateRecord,
+  { files, snapshots }: Pick<MachineDependencies, "files" | "snapshots">,
+): Promise<MadeTemplate> {
+  const folder = files.seeds.folder(template.id);
+  const taken = await snapshots.takenIn(generationIn(folder, template.machine));
+  if (typeof taken !== "string") return { template, folder, taken };
+  const message = `Template ${template.id} cannot be used any more: ${taken}. Delete it, and make a new one.`;
+  throw new HibernautError("failed_precondition", message, { template: template.id });
+}
