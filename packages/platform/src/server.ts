@@ -313,7 +313,9 @@ async function runLocked(
     onFault: (err) => log.error({ err }, "a change of a check could not be stored for the stream of events"),
   });
 
-  const shared = cluster && (await openShared({ cluster, store, resources, quotas, images, keyFile, log }));
+  const templates = clustered?.templates;
+  const shared =
+    cluster && templates && (await openShared({ cluster, store, resources, quotas, images, templates, keyFile, log }));
   if (shared !== undefined) others.fetchImage = shared.fetchImage;
   open.defer(() => shared?.close());
   const {

@@ -3,11 +3,12 @@ import { randomBytes } from "node:crypto";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { never } from "@hibernaut/lib/async";
-import { wakeOn } from "../../../platform/test/helpers/cluster-machines.ts";
+import { newMachineName } from "@hibernaut/machines";
+import { putToSleep, wakeOn } from "../../../platform/test/helpers/cluster-machines.ts";
 import type { TestHost } from "../../../platform/test/helpers/cluster-world.ts";
 import { KEYS, type SharedTemplate } from "../../src/keys.ts";
 import { CONTENTS_FILE, FilePieces, type TemplateFile } from "../../src/templates/contents.ts";
-import { asleep } from "../fake-hosts.ts";
+import { ask, create } from "../fake-hosts.ts";
 
 const MB = 1024 * 1024;
 
@@ -16,7 +17,9 @@ export async function keep(
   host: TestHost,
   { name = "ready", diskMb = 6 } = {},
 ): Promise<{ id: string; nonce: string; machine: string }> {
-  const { id: machine, nonce } = await asleep(host);
+  const machine = await create(host, newMachineName());
+  const nonce = ask(host, machine)?.nonce ?? "";
+  await putToSleep(host, machine);
   await writeFile(join(host.world.folder, "machines", machine, "layer.ext4"), randomBytes(diskMb * MB));
   const { template } = await host.platform.templates.createOf("shop", { machine, name }, never());
   return { id: template.id, nonce, machine };
