@@ -12,6 +12,8 @@ export interface MadeTemplate {
   template: TemplateRecord;
   /** The directory of its files. */
   folder: string;
+  /** Where it may be kept what these are. */
+  contents: string;
   /** What its memory was taken from. */
   taken: TakenFrom;
 }
@@ -38,7 +40,7 @@ export async function madeOf(
 ): Promise<MadeTemplate> {
   const folder = files.seeds.folder(template.id);
   const taken = await snapshots.takenIn(generationIn(folder, template.machine));
-  if (typeof taken !== "string") return { template, folder, taken };
+  if (typeof taken !== "string") return { template, folder, contents: files.seeds.contents(template.id), taken };
   const message = `Template ${template.id} cannot be used any more: ${taken}. Delete it, and make a new one.`;
   throw new HibernautError("failed_precondition", message, { template: template.id });
 }

@@ -41,8 +41,8 @@ export function openTemplateClaims(cluster: Cluster, log: Log): OpenTemplateClai
       else atWork.delete(id);
     };
   };
-  const tell = async ({ template, folder, taken }: MadeTemplate, ifTaken: IfTaken, limit: AbortSignal) => {
-    const files = await keptContents(folder, template, limit);
+  const tell = async ({ template, taken, ...place }: MadeTemplate, ifTaken: IfTaken, limit: AbortSignal) => {
+    const files = await keptContents(place, template, limit);
     const { id, app, name } = template;
     const shared = { id, app, name, digest: digestOf(template, files), bytes: bytesOf(files), taken };
     await claimTemplate(shared, host, { directory, ifTaken });

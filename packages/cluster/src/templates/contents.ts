@@ -33,7 +33,7 @@ export async function contentsOf(
 ): Promise<TemplateFile[]> {
   const { paths } = await filesOf(folder, machine);
   const files: TemplateFile[] = [];
-  for (const path of paths.filter((each) => !each.startsWith(CONTENTS_FILE))) {
+  for (const path of paths) {
     await using file = await open(join(folder, path));
     const { size } = await file.stat();
     const sums: Buffer[] = [];
@@ -45,9 +45,6 @@ export async function contentsOf(
   }
   return files;
 }
-
-/** In a template's directory: what it consists of, as JSON, so that it need not be read again for each host that asks. */
-export const CONTENTS_FILE = "contents.json";
 
 /** SHA-256 over all of it, hex: the files, and the record, which says what runs in the machines. Pure. */
 export function digestOf(
@@ -75,7 +72,7 @@ export function isContents(files: unknown, { machine }: Pick<TemplateRecord, "ma
   for (const file of files as Partial<Record<keyof TemplateFile, unknown>>[]) {
     const { path, size, sums } = file ?? {};
     if (typeof path !== "string" || typeof sums !== "string" || !Number.isSafeInteger(size)) return false;
-    if (!PLAIN_PATH.test(path) || path === CONTENTS_FILE || !travels(path, machine.snapshot?.generation)) return false;
+    if (!PLAIN_PATH.test(path) || !travels(path, machine.snapshot?.generation)) return false;
     if ((size as number) < 0 || Buffer.from(sums, "base64").length !== piecesOf(size as number) * SUM_BYTES)
       return false;
     paths.add(path);

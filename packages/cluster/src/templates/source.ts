@@ -1,7 +1,7 @@
 /** Gives other hosts of the cluster the templates that this one has, piece by piece. */
-import { open, readFile } from "node:fs/promises";
+import { mkdir, open, readFile } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
@@ -9,12 +9,12 @@ import type { TemplateRecord } from "@hibernaut/domain/template";
 import { ifAbsent } from "@hibernaut/lib/absence";
 import { replaceFile } from "@hibernaut/lib/durable";
 import { messageOf } from "@hibernaut/lib/text";
-import type { TemplatePapers, TemplateTravel } from "@hibernaut/machines";
+import type { MadeTemplate, TemplatePapers, TemplateTravel } from "@hibernaut/machines";
 import { compression } from "../moves/frames.ts";
 import type { Rate } from "../moves/rate.ts";
 import type { WarnLog } from "../ownership/retry.ts";
 import { textOf } from "../peer-body.ts";
-import { CONTENTS_FILE, contentsOf, isContents, readPiece, type TemplateFile } from "./contents.ts";
+import { contentsOf, isContents, readPiece, type TemplateFile } from "./contents.ts";
 import { pieceFrame, type Range } from "./frames.ts";
 
 const PATH = /^\/templates\/([0-9a-f]{14})\/(papers|pieces)$/;
@@ -29,7 +29,7 @@ export interface SentPapers extends TemplatePapers {
 }
 
 interface SourceOptions {
-  travel: Pick<TemplateTravel, "get" | "papers" | "folder">;
+  travel: Pick<TemplateTravel, "get" | "papers" | "folder" | "contents">;
   rate: Rate;
   log: WarnLog;
 }
@@ -61,7 +61,7 @@ export class TemplateSource {
   async #papers(template: TemplateRecord, signal: AbortSignal): Promise<SentPapers> {
     const { travel } = this.#options;
     const papers = await travel.papers(template);
-    return { ...papers, files: await keptContents(travel.folder(template.id), template, signal) };
+    return { ...papers, files: await keptContents(placeOf(template, travel), template, signal) };
   }
 
   async #send(
@@ -70,11 +70,11 @@ export class TemplateSource {
     response: ServerResponse,
     signal: AbortSignal,
   ): Promise<void> {
-    const folder = this.#options.travel.folder(template.id);
-    const files = await keptContents(folder, template, signal);
+    const place = placeOf(template, this.#options.travel);
+    const files = await keptContents(place, template, signal);
     response.setTimeout(STALLED_MS, () => response.destroy());
     response.writeHead(200, { "content-type": "application/octet-stream" });
-    const frames = framesOf(folder, files, ranges);
+    const frames = framesOf(place.folder, files, ranges);
     await pipeline(Readable.from(frames, { objectMode: false }), compression(), this.#limited(signal), response, {
       signal,
     });
@@ -107,19 +107,31 @@ export class TemplateSource {
   }
 }
 
+/** Where the files of a template are, and where it is kept what they are. */
+type Place = Pick<MadeTemplate, "folder" | "contents">;
+
+function placeOf({ id }: TemplateRecord, travel: Pick<TemplateTravel, "folder" | "contents">): Place {
+  return { folder: travel.folder(id), contents: travel.contents(id) };
+}
+
 /** What a template consists of, read anew only if nobody has done that before. Rejects as {@link contentsOf} does. */
 export async function keptContents(
-  folder: string,
+  { folder, contents }: Place,
   template: TemplateRecord,
   signal: AbortSignal,
 ): Promise<TemplateFile[]> {
-  const file = join(folder, CONTENTS_FILE);
-  const text = await readFile(file, "utf8").catch(ifAbsent(undefined));
+  const text = await readFile(contents, "utf8").catch(ifAbsent(undefined));
   const kept = text === undefined ? undefined : parsed(text);
   if (isContents(kept, template)) return kept;
   const files = await contentsOf(folder, template, signal);
-  await replaceFile(file, JSON.stringify(files), { mode: 0o600 });
+  await keepContents(contents, files);
   return files;
+}
+
+/** Keeps in a file what a template consists of. */
+export async function keepContents(file: string, files: readonly TemplateFile[]): Promise<void> {
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  await replaceFile(file, JSON.stringify(files), { mode: 0o600 });
 }
 
 /** Undefined for what is no JSON: it is made again. */

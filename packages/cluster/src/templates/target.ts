@@ -7,7 +7,6 @@ import type { IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { type HibernautError, isHibernautError } from "@hibernaut/domain/errors";
 import { abortable, within } from "@hibernaut/lib/async";
-import { replaceFile } from "@hibernaut/lib/durable";
 import { messageOf, withoutPeriod } from "@hibernaut/lib/text";
 import type { TemplateTravel } from "@hibernaut/machines";
 import type { Cluster } from "../cluster.ts";
@@ -16,11 +15,11 @@ import { decompressed, framesOf } from "../moves/frames.ts";
 import { answerOf } from "../peer-body.ts";
 import type { PeerClient } from "../peer-client.ts";
 import { ArrivingTemplate } from "./arriving.ts";
-import { CONTENTS_FILE, digestOf, isContents } from "./contents.ts";
+import { digestOf, isContents } from "./contents.ts";
 import { pieceOf, type Range } from "./frames.ts";
 import { joinTemplate } from "./records.ts";
 import { keptFrom, notSent, notStored, unfitOn } from "./refusals.ts";
-import type { SentPapers } from "./source.ts";
+import { keepContents, type SentPapers } from "./source.ts";
 
 /** The longest papers that are read: 45 bytes for each MiB of a memory, and a configuration with its files. Bytes. */
 const MAX_PAPERS_BYTES = 16 * 1024 * 1024;
@@ -231,7 +230,7 @@ export class TemplateTarget {
     const { cluster, travel, busy, left } = this.#options;
     using over = new DisposableStack();
     over.defer(busy(template.id));
-    await replaceFile(join(travel.arrivals, template.id, CONTENTS_FILE), JSON.stringify(files), { mode: 0o600 });
+    await keepContents(travel.contents(template.id), files);
     signal.throwIfAborted();
     await joinTemplate(template, cluster.host, cluster.directory);
     await travel.takeIn(record, signal).catch((error: unknown) => {

@@ -191,7 +191,7 @@ describe("a host that has a template", () => {
     const { a, b } = await fakeHosts("a", "b");
     const { id } = await keep(a);
     await vi.waitFor(() => expect(shared(b, id)).toBeDefined());
-    const contents = join(a.world.folder, "templates", id, "contents.json");
+    const contents = join(a.world.folder, "templates", "contents", `${id}.json`);
     const files = JSON.parse(await readFile(contents, "utf8")) as { path: string }[];
     await writeFile(contents, JSON.stringify(files.filter(({ path }) => path !== "layer.ext4")));
     await expect(bring(b)).rejects.toThrow("host a: it has something else under this ID");

@@ -7,7 +7,7 @@ import { newMachineName } from "@hibernaut/machines";
 import { putToSleep, wakeOn } from "../../../platform/test/helpers/cluster-machines.ts";
 import type { TestHost } from "../../../platform/test/helpers/cluster-world.ts";
 import { KEYS, type SharedTemplate } from "../../src/keys.ts";
-import { CONTENTS_FILE, FilePieces, type TemplateFile } from "../../src/templates/contents.ts";
+import { FilePieces, type TemplateFile } from "../../src/templates/contents.ts";
 import { ask, create } from "../fake-hosts.ts";
 
 const MB = 1024 * 1024;
@@ -53,7 +53,7 @@ export async function parts({ world }: TestHost): Promise<string[]> {
 
 /** How many pieces of a template are sent at most. */
 export async function piecesOf({ world }: TestHost, id: string): Promise<number> {
-  const text = await readFile(join(world.folder, "templates", id, CONTENTS_FILE), "utf8");
+  const text = await readFile(join(world.folder, "templates", "contents", `${id}.json`), "utf8");
   const wanted = (JSON.parse(text) as TemplateFile[]).map((file) => new FilePieces(file).wanted().length);
   return wanted.reduce((sum, count) => sum + count, 0);
 }

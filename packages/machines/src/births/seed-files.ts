@@ -5,6 +5,7 @@
  *   templates/<id>/                a template
  *   templates/tmp-<id>/            a seed that is being taken, or of a fork in progress
  *   templates/births/<machine>/    the files of a machine that is about to be born, or to be restored
+ *   templates/contents/<id>.json   what a template consists of, for other hosts; made again if it is gone
  *   templates/arriving/<id>/       what has come of a template of another host, and may be continued
  */
 import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
@@ -18,6 +19,7 @@ import type { FileCopier } from "../file-copier.ts";
 const TEMPORARY = "tmp-";
 const BIRTHS = "births";
 const ARRIVING = "arriving";
+const CONTENTS = "contents";
 /** The files of a machine that another one has no use for. */
 const OWN = ["logs", "console.log"];
 
@@ -40,6 +42,11 @@ export class SeedFiles {
   /** The directory of a seed that is not a template, or not yet. */
   draft(id: string): string {
     return join(this.#root, TEMPORARY + id);
+  }
+
+  /** The file with what a template consists of. Not in its directory, which never changes. */
+  contents(id: string): string {
+    return join(this.#root, CONTENTS, `${id}.json`);
   }
 
   /** Where templates of other hosts are put together, each in a directory named by its id. A restart of the platform leaves it. */
@@ -92,6 +99,7 @@ export class SeedFiles {
   /** Deletes a template's files. Safe to repeat. */
   async remove(id: string): Promise<void> {
     await rename(this.folder(id), this.draft(id)).catch(ifAbsent(undefined));
+    await rm(this.contents(id), { force: true });
     await this.removeDraft(id);
   }
 
@@ -158,8 +166,10 @@ export class SeedFiles {
         await this.replace(id, generation);
       else await rm(join(births, id), { recursive: true, force: true });
     }
+    for (const file of await readdir(join(this.#root, CONTENTS)).catch(ifAbsent<string[]>([])))
+      if (!stored.template(file.replace(/\.json$/, ""))) await rm(join(this.#root, CONTENTS, file), { force: true });
     for (const id of await readdir(this.#root).catch(ifAbsent<string[]>([])))
-      if (id !== BIRTHS && id !== ARRIVING && !stored.template(id))
+      if (![BIRTHS, ARRIVING, CONTENTS].includes(id) && !stored.template(id))
         await rm(join(this.#root, id), { recursive: true, force: true });
   }
 }

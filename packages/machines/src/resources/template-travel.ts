@@ -48,6 +48,11 @@ export class TemplateTravel {
     return this.#parts.deps.files.seeds.folder(id);
   }
 
+  /** The file in which it may be kept what a template consists of. */
+  contents(id: string): string {
+    return this.#parts.deps.files.seeds.contents(id);
+  }
+
   /** Where templates of other hosts are put together, each in a directory named by its id. */
   get arrivals(): string {
     return this.#parts.deps.files.seeds.arrivals;
