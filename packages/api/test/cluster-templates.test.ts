@@ -137,7 +137,7 @@ describe("a template", () => {
     const { id, name } = await keep();
     const made = [await bear(a, { template: id }), await bear(a, { template: id, host: "c" })];
     await untilHosts(id, "b", "c");
-    const expected = { id, name, hosts: ["b", "c"], machines: made.map(({ body }) => body.id).toSorted() };
+    const expected = { id, name, hosts: ["b", "c"], machines: made.map(({ body }) => String(body.id)).toSorted() };
     for (const through of [a, b, c]) {
       const { body: list } = await ask(through, "GET", TEMPLATES);
       expect(list.filter((each: { id: string }) => each.id === id)).toMatchObject([expected]);

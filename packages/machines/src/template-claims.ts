@@ -1,9 +1,6 @@
 /** What the hosts of a cluster agree on about templates. A host alone has none of this. */
-import { HibernautError } from "@hibernaut/domain/errors";
 import type { TemplateRecord } from "@hibernaut/domain/template";
 import type { TakenFrom } from "@hibernaut/snapshots";
-import { generationIn } from "./births/seed.ts";
-import type { MachineDependencies } from "./dependencies.ts";
 
 export type { TakenFrom };
 
@@ -31,16 +28,4 @@ export interface TemplateClaims {
   end(template: Pick<TemplateRecord, "app" | "id">): Promise<void>;
   /** This host has it no more, or has it not after all. All hosts hear of it, however long that takes. */
   left(template: Pick<TemplateRecord, "app" | "id">): void;
-}
-
-/** A template of this host as it was made. Rejects with `failed_precondition` when its memory cannot be used any more. */
-export async function madeOf(
-  template: TemplateRecord,
-  { files, snapshots }: Pick<MachineDependencies, "files" | "snapshots">,
-): Promise<MadeTemplate> {
-  const folder = files.seeds.folder(template.id);
-  const taken = await snapshots.takenIn(generationIn(folder, template.machine));
-  if (typeof taken !== "string") return { template, folder, contents: files.seeds.contents(template.id), taken };
-  const message = `Template ${template.id} cannot be used any more: ${taken}. Delete it, and make a new one.`;
-  throw new HibernautError("failed_precondition", message, { template: template.id });
 }

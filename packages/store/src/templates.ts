@@ -26,7 +26,7 @@ export function templateStore(
   const listApp = db.prepare<[string], Row>(`SELECT ${columns} FROM templates WHERE app = ? ORDER BY seq`);
   const setPool = db.prepare<[number, string]>("UPDATE templates SET warm_pool = ? WHERE id = ?");
   const remove = db.prepare<[string]>("DELETE FROM templates WHERE id = ?");
-  /** The host that made it tells of it: a copy is no other template. */
+  /** The host that made it tells of it: a copy is the same one. */
   const tell = (what: "created" | "deleted", { id, app, name, sizeBytes, machine, copied }: TemplateRecord) => {
     if (copied === true) return;
     outbox.add(factOf(`template.${what}`, app, { id, name, size_bytes: sizeBytes, machine_id: machine.id }));

@@ -44,7 +44,7 @@ export const MACHINE_LISTS: ReadonlySet<string> = new Set(["GET /v1/machines", `
 /** Each template once, with the hosts that have it, and the machines that are from it on any host. */
 function mergeTemplates(all: readonly TemplateWire[]): TemplateWire[] {
   const copies = [...Map.groupBy(all, ({ id }) => id).values()];
-  const both = <T>(lists: readonly (readonly T[])[]) => [...new Set(lists.flat())].toSorted();
+  const both = (lists: readonly (readonly string[])[]) => [...new Set(lists.flat())].toSorted();
   const merged = copies.flatMap((each) => {
     const [first] = each;
     if (first === undefined) return [];

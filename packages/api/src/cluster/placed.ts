@@ -93,19 +93,19 @@ export function placeRequests(app: Api, { cluster, ask, ownVolumes, hasTemplate 
     reply: FastifyReply,
     body: CreateBody & { template: string },
   ): Promise<FastifyReply | undefined> {
-    const { app_name: app } = request.params as { app_name: string };
-    const template = await knownTemplate(app, body.template, cluster);
+    const { app_name: appName } = request.params as { app_name: string };
+    const template = await knownTemplate(appName, body.template, cluster);
     if (template === undefined) {
-      const host = await templateHost(request, app, body.template, { cluster, ask, hasTemplate });
+      const host = await templateHost(request, appName, body.template, { cluster, ask, hasTemplate });
       return host === undefined ? undefined : tryEach(request, reply, { hosts: [host] });
     }
     const { id, name, taken } = template;
     const wanted: Wanted = {
-      ...{ app, name: body.name ?? newMachineName(), memoryMb: taken.memory_mb },
+      ...{ app: appName, name: body.name ?? newMachineName(), memoryMb: taken.memory_mb },
       ...{ host: body.host, region: body.region },
       template: { id, name, hosts: template.hosts, refusal: (host) => templates.refusalOn(template, host) },
     };
-    return tryEach(request, reply, { hosts: place(candidates(app), wanted).slice(0, MAX_TRIES), template });
+    return tryEach(request, reply, { hosts: place(candidates(appName), wanted).slice(0, MAX_TRIES), template });
   }
 
   function candidates(name: string): Candidate[] {

@@ -22,8 +22,8 @@ export async function knownTemplate(
 }
 
 /**
- * Resolves once this host has the template, if any host has told of it. Of one that no host knows, whoever uses it says that
- * there is none. Rejects with why it cannot come here.
+ * Resolves once this host has the template, if any host has told of it. Of one that no host knows, the route
+ * says that there is none. Rejects with why it cannot come here.
  */
 export async function bringTemplate(
   app: string,

@@ -22,7 +22,7 @@ export function* pieceFrame(file: number, piece: number, bytes: Buffer): Generat
   yield payload;
 }
 
-/** Reads such a frame. Throws when it is none. */
+/** Reads such a frame. Throws when it is something else. */
 export function pieceOf({ type, payload }: Frame): { file: number; piece: number; bytes: Buffer } {
   if (type !== FRAMES.data || payload.length < HEADER_BYTES) throw new Error("something else than a piece was sent");
   return { file: payload.readUInt32BE(0), piece: payload.readUInt32BE(4), bytes: payload.subarray(HEADER_BYTES) };

@@ -114,7 +114,7 @@ function placeOf({ id }: TemplateRecord, travel: Pick<TemplateTravel, "folder" |
   return { folder: travel.folder(id), contents: travel.contents(id) };
 }
 
-/** What a template consists of, read anew only if nobody has done that before. Rejects as {@link contentsOf} does. */
+/** What a template consists of. Its files are read only if nobody has done that before. Rejects as {@link contentsOf} does. */
 export async function keptContents(
   { folder, contents }: Place,
   template: TemplateRecord,
@@ -134,7 +134,7 @@ export async function keepContents(file: string, files: readonly TemplateFile[])
   await replaceFile(file, JSON.stringify(files), { mode: 0o600 });
 }
 
-/** Undefined for what is no JSON: it is made again. */
+/** Undefined for something else than JSON: it is made again. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

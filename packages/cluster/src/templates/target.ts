@@ -25,7 +25,7 @@ import { keepContents, type SentPapers } from "./source.ts";
 const MAX_PAPERS_BYTES = 16 * 1024 * 1024;
 /** For how long another host may send nothing, in milliseconds: its disk may be slow, and its rate low. */
 const SILENT_MS = 60_000;
-/** How often all hosts are tried again after a copy got further and broke off. Each goes on where the one before ended. */
+/** How often all hosts are tried again after a copy got further and broke off. Each continues where the one before ended. */
 const MOST_ROUNDS = 20;
 /** How many ranges of pieces are asked for at once: more than 20 GB of a memory with holes between all of its pieces. */
 const MOST_RANGES = 10_000;
@@ -103,8 +103,8 @@ export class TemplateTarget {
     this.#copies.set(id, copy);
     end.signal.addEventListener("abort", over);
     const settled = done
-      .catch(() => {})
-      .then(() => {
+      .catch(() => {}) // those who wait hear of it
+      .finally(() => {
         over();
         if (this.#atWork.get(id) === settled) this.#atWork.delete(id);
       });
@@ -123,7 +123,7 @@ export class TemplateTarget {
       await this.#takeIn(template, papers, signal);
     } catch (error) {
       signal.throwIfAborted();
-      // What is there helps only a copy that can go on. Everything else needs the room of the disk.
+      // What is there helps only a copy that can be continued. Everything else needs the room of the disk.
       if (!isHibernautError(error, "host_unreachable"))
         await rm(folder, { recursive: true, force: true }).catch(() => {});
       if (!isHibernautError(error)) throw notStored(template, cluster.host, error);

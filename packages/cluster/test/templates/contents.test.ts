@@ -86,7 +86,7 @@ test.each([
   expect(isContents([{ ...first, ...wrong }, ...others], TEMPLATE)).toBe(false);
 });
 
-test.each([[undefined], ["files"], [[null]], [[7]]])("%j are no files", (files) => {
+test.each([[undefined], ["files"], [[null]], [[7]]])("%j are not the files of a template", (files) => {
   expect(isContents(files, TEMPLATE)).toBe(false);
 });
 

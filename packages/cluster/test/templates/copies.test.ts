@@ -71,7 +71,7 @@ describe("a template of another host", () => {
 });
 
 describe("a copy that is cut short", () => {
-  test("by the other host goes on where it ended when that is back, and is no template until then", async () => {
+  test("by the other host continues where it ended when that is back, and is not a template until then", async () => {
     const { a, b } = await fakeHosts("a", "b");
     // More than connections hold on the way.
     const { id, nonce } = await keep(a, { diskMb: 48 });
@@ -91,7 +91,22 @@ describe("a copy that is cut short", () => {
     expect(await born(b, id)).toBe(nonce);
   });
 
-  test("by the end of this platform goes on with the next one", async () => {
+  test("by a host that dies continues at once from another one that has it", async () => {
+    const { a, b, c } = await fakeHosts("a", "b", "c");
+    const { id, nonce } = await keep(a, { diskMb: 48 });
+    await vi.waitFor(() => expect(shared(b, id)).toBeDefined());
+    await bring(b);
+    await vi.waitFor(() => expect(shared(c, id)?.hosts).toEqual(["a", "b"]));
+    disk.pieces = 0;
+    disk.beforeWrite = async (before) => {
+      if (before === 3) await a.stop();
+    };
+    await bring(c);
+    expect(disk.pieces).toBe(await piecesOf(b, id));
+    expect(await born(c, id)).toBe(nonce);
+  });
+
+  test("by the end of this platform continues with the next one", async () => {
     const { a, b } = await fakeHosts("a", "b");
     const { id, nonce } = await keep(a);
     await vi.waitFor(() => expect(shared(b, id)).toBeDefined());
@@ -158,7 +173,7 @@ describe("a copy that is cut short", () => {
   });
 
   test.each(["directory.transact", "seeds.publish", "templates.insert"])(
-    "by the death of this host before %s is no template, and is one after the next request",
+    "by the death of this host before %s is not a template, and is one after the next request",
     async (step) => {
       const { a, b } = await fakeHosts("a", "b");
       const { id, nonce } = await keep(a);

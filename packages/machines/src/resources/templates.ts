@@ -9,6 +9,7 @@ import { given } from "@hibernaut/lib/given";
 import { messageOf } from "@hibernaut/lib/text";
 import { type Births, launch, requireName } from "../births/bear.ts";
 import { bearFrom, requireTemplate, type TemplateBirths } from "../births/from-template.ts";
+import { madeOf } from "../births/made-template.ts";
 import type { Pools, PoolView } from "../births/pools.ts";
 import { type Preparation, prepareMachine } from "../births/prepare.ts";
 import { bytesOf, generationIn, requireSeed, takeSeed } from "../births/seed.ts";
@@ -16,7 +17,6 @@ import type { MachineController } from "../controller.ts";
 import { createMachine } from "../create-machine.ts";
 import { newMachineId, newMachineName } from "../identity.ts";
 import { requireApp, sameApp } from "../require-app.ts";
-import { madeOf } from "../template-claims.ts";
 import { type MachineView, viewOf } from "../view.ts";
 import type { MachineCopies } from "./machine-copies.ts";
 
