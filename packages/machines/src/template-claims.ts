@@ -16,8 +16,8 @@ export interface MadeTemplate {
 }
 
 export interface TemplateClaims {
-  /** The template of any host that has the name in an app, as far as this host has heard. */
-  holder(app: string, name: string): { id: string; hosts: readonly string[] } | undefined;
+  /** Rejects with `already_exists` when a template of any host has the name, and with `unavailable` when the directory does not answer. */
+  requireFree(app: string, name: string): Promise<void>;
   /**
    * Makes a template known to all hosts, as one that this host has, and then calls `store`. Rejects with `already_exists` when
    * another one has the name, with `unavailable` when the directory does not answer, and with what `store` throws; then no host

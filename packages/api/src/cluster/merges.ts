@@ -49,7 +49,9 @@ function mergeTemplates(all: readonly TemplateWire[]): TemplateWire[] {
     const [first] = each;
     if (first === undefined) return [];
     const machines = both(each.map((copy) => copy.machines));
-    return [{ ...first, machines, hosts: both(each.map(({ hosts = [] }) => hosts)) }];
+    const hosts = both(each.map((copy) => copy.hosts ?? []));
+    // A host of the version before does not say so.
+    return [{ ...first, machines, ...(hosts.length > 0 && { hosts }) }];
   });
   return merged.toSorted(byAge);
 }

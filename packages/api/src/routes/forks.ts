@@ -94,9 +94,9 @@ export function templateRoutes(app: Api, { templates, cluster }: Pick<ApiDeps, "
 
   const wire = (view: TemplateView) => {
     if (cluster === undefined) return templateWire(view);
-    const hosts = cluster.templates.hostsOf(view.template);
-    // The directory may not have heard of it yet.
-    return templateWire(view, hosts.length === 0 ? [cluster.shared.host] : hosts);
+    // The directory may not have heard of this one yet.
+    const hosts = new Set([...cluster.templates.hostsOf(view.template), cluster.shared.host]);
+    return templateWire(view, [...hosts].toSorted());
   };
 
   app.get(

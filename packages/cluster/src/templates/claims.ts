@@ -9,7 +9,7 @@ import { type Log, untilDone } from "../ownership/retry.ts";
 import { read } from "../stored.ts";
 import { bytesOf, digestOf } from "./contents.ts";
 import { KnownTemplates } from "./known.ts";
-import { claimTemplate, endTemplate, type IfTaken, leaveTemplate, templateKey } from "./records.ts";
+import { claimTemplate, endTemplate, type IfTaken, leaveTemplate, requireFreeName, templateKey } from "./records.ts";
 import { keptContents } from "./source.ts";
 
 export interface OpenTemplateClaims extends TemplateClaims {
@@ -57,7 +57,7 @@ export function openTemplateClaims(cluster: Cluster, log: Log): OpenTemplateClai
   return {
     known,
     busy,
-    holder: (app, name) => known.named(app, name),
+    requireFree: (app, name) => requireFreeName({ app, name }, directory),
     async claim(made, store, limit) {
       using over = new DisposableStack();
       over.defer(busy(made.template.id));

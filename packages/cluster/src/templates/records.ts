@@ -20,6 +20,15 @@ function nameKey({ app, name }: Pick<SharedTemplate, "app" | "name">): string {
   return `${KEYS.templateNames}${app}/${name}`;
 }
 
+/** Rejects with `already_exists` when a template has the name. */
+export async function requireFreeName(
+  named: Pick<SharedTemplate, "app" | "name">,
+  directory: Directory,
+): Promise<void> {
+  const holder = await read<string>(directory, nameKey(named));
+  if (holder !== undefined) throw nameTaken(named.app, named.name, holder.value);
+}
+
 /** What is done when another template has the name: a new one is refused, and one from before names were shared goes without. */
 export type IfTaken = "refuse" | "go without";
 

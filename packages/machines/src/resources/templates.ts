@@ -15,6 +15,7 @@ import { type Preparation, prepareMachine } from "../births/prepare.ts";
 import { bytesOf, generationIn, requireSeed, takeSeed } from "../births/seed.ts";
 import type { MachineController } from "../controller.ts";
 import { createMachine } from "../create-machine.ts";
+import type { MachineDependencies } from "../dependencies.ts";
 import { newMachineId, newMachineName } from "../identity.ts";
 import { requireApp, sameApp } from "../require-app.ts";
 import { type MachineView, viewOf } from "../view.ts";
@@ -67,7 +68,7 @@ export class Templates {
   ): Promise<TemplateView> {
     const { deps, controllers } = this.#options;
     const { record } = controllers.find(app, word);
-    this.#requireName(app, chosen.name);
+    await this.#requireName(app, chosen.name);
     this.#requirePool(chosen.warmPool ?? 0);
     requireSeed(record, deps);
     // A request in the memory would continue in every machine that is born from it.
@@ -92,7 +93,7 @@ export class Templates {
     const { deps, controllers, drain } = this.#options;
     drain.refuseWork();
     requireApp(deps.store.apps, app);
-    this.#requireName(app, name);
+    await this.#requireName(app, name);
     this.#requirePool(warmPool ?? 0);
     if ((preparation.config.mounts ?? []).length > 0)
       throw new HibernautError(
@@ -161,7 +162,7 @@ export class Templates {
         deps.diskQuota?.require(app, sizeBytes);
         if (deps.store.templates.insert(template)) return;
         requireApp(deps.store.apps, app);
-        this.#requireName(app, name);
+        requireFreeName(deps.store, app, name);
       };
       if (deps.templateClaims === undefined) store();
       else await deps.templateClaims.claim(await madeOf(template, deps), store, signal);
@@ -290,13 +291,13 @@ export class Templates {
     });
   }
 
-  #requireName(app: string, name: string | undefined): void {
+  async #requireName(app: string, name: string | undefined): Promise<void> {
     if (name === undefined) return;
     if (!isValidName(name))
       throw new HibernautError("invalid_argument", `A template's name ${NAME_RULE}.`, { field: "name", value: name });
     const { store, templateClaims } = this.#options.deps;
-    const holder = store.templates.list(app).find((one) => one.name === name) ?? templateClaims?.holder(app, name);
-    if (holder !== undefined) throw nameTaken(app, name, holder.id);
+    requireFreeName(store, app, name);
+    await templateClaims?.requireFree(app, name);
   }
 
   #view(template: TemplateRecord): TemplateView {
@@ -308,6 +309,15 @@ export class Templates {
       machines: born.filter(({ origin }) => origin?.template === template.id).map(({ id }) => id),
     };
   }
+}
+
+function requireFreeName(
+  { templates }: Pick<MachineDependencies["store"], "templates">,
+  app: string,
+  name: string,
+): void {
+  const holder = templates.list(app).find((one) => one.name === name);
+  if (holder !== undefined) throw nameTaken(app, name, holder.id);
 }
 
 /** Another template of the app has the name. */
