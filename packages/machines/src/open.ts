@@ -140,6 +140,7 @@ export function openMachines(deps: MachineDependencies) {
           return state === "destroyed" ? undefined : (snapshot?.generation ?? "");
         },
         template: (id) => deps.store.templates.get(id) !== undefined,
+        arriving: deps.templateClaims !== undefined,
       });
       await controllers.recover();
       releaseCommands.recover();

@@ -141,5 +141,5 @@ test("a copy is continued with exactly what is missing, whatever is there of it 
     expect((await readFile(join(target, "layer.ext4"))).equals(layer)).toBe(true);
     expect(digestOf(TEMPLATE, await contentsOf(target, TEMPLATE, never()))).toBe(digestOf(TEMPLATE, files));
   });
-  await fc.assert(property, { numRuns: longOr(300, 15) });
+  await fc.assert(property, { numRuns: longOr(300, 8) });
 });

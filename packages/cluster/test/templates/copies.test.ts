@@ -38,7 +38,7 @@ describe("a template of another host", () => {
     await vi.waitFor(() => expect(shared(a, id)?.hosts).toEqual(["a", "b"]));
   });
 
-  test("is copied once for all requests that wait for it, from any host that has it", async () => {
+  test("is copied once for all requests that wait for it, from any host that has it", { tags: "again" }, async () => {
     const { a, b, c } = await fakeHosts("a", "b", "c");
     const { id, nonce } = await keep(a);
     await vi.waitFor(() => expect(shared(b, id)).toBeDefined());
@@ -74,7 +74,7 @@ describe("a copy that is cut short", () => {
   test("by the other host continues where it ended when that is back, and is not a template until then", async () => {
     const { a, b } = await fakeHosts("a", "b");
     // More than connections hold on the way.
-    const { id, nonce } = await keep(a, { diskMb: 48 });
+    const { id, nonce } = await keep(a, { diskMb: 24 });
     await vi.waitFor(() => expect(shared(b, id)).toBeDefined());
     disk.beforeWrite = async (before) => {
       if (before === 3) await a.stop();
@@ -91,9 +91,9 @@ describe("a copy that is cut short", () => {
     expect(await born(b, id)).toBe(nonce);
   });
 
-  test("by a host that dies continues at once from another one that has it", async () => {
+  test("by a host that dies continues at once from another one that has it", { tags: "again" }, async () => {
     const { a, b, c } = await fakeHosts("a", "b", "c");
-    const { id, nonce } = await keep(a, { diskMb: 48 });
+    const { id, nonce } = await keep(a, { diskMb: 24 });
     await vi.waitFor(() => expect(shared(b, id)).toBeDefined());
     await bring(b);
     await vi.waitFor(() => expect(shared(c, id)?.hosts).toEqual(["a", "b"]));
@@ -106,7 +106,7 @@ describe("a copy that is cut short", () => {
     expect(await born(c, id)).toBe(nonce);
   });
 
-  test("by the end of this platform continues with the next one", async () => {
+  test("by the end of this platform continues with the next one", { tags: "again" }, async () => {
     const { a, b } = await fakeHosts("a", "b");
     const { id, nonce } = await keep(a);
     await vi.waitFor(() => expect(shared(b, id)).toBeDefined());
@@ -172,21 +172,21 @@ describe("a copy that is cut short", () => {
     await vi.waitFor(() => expect(shared(b, id)).toBeUndefined());
   });
 
-  test.each(["directory.transact", "seeds.publish", "templates.insert"])(
-    "by the death of this host before %s is not a template, and is one after the next request",
-    async (step) => {
-      const { a, b } = await fakeHosts("a", "b");
-      const { id, nonce } = await keep(a);
-      await vi.waitFor(() => expect(shared(b, id)).toBeDefined());
-      await killBefore(b, step, () => bring(b));
-      await b.restart();
-      expect(templates(b)).toEqual([]);
-      await vi.waitFor(() => expect(shared(a, id)?.hosts).toEqual(["a"]), TRIES);
-      await bring(b);
-      expect(await born(b, id)).toBe(nonce);
-      await vi.waitFor(() => expect(shared(a, id)?.hosts).toEqual(["a", "b"]));
-    },
-  );
+  const dying = async (step: string) => {
+    const { a, b } = await fakeHosts("a", "b");
+    const { id, nonce } = await keep(a);
+    await vi.waitFor(() => expect(shared(b, id)).toBeDefined());
+    await killBefore(b, step, () => bring(b));
+    await b.restart();
+    expect(templates(b)).toEqual([]);
+    await vi.waitFor(() => expect(shared(a, id)?.hosts).toEqual(["a"]), TRIES);
+    await bring(b);
+    expect(await born(b, id)).toBe(nonce);
+    await vi.waitFor(() => expect(shared(a, id)?.hosts).toEqual(["a", "b"]));
+  };
+  const title = "by the death of this host before %s is not a template, and is one after the next request";
+  test.each(["templates.insert"])(title, dying);
+  test.each(["seeds.publish", "directory.transact"])(title, { tags: "again" }, dying);
 });
 
 describe("a host that has a template", () => {

@@ -157,6 +157,8 @@ export class SeedFiles {
     /** The machine's generation; empty if it has none. Undefined if there is no such machine. */
     machine(id: string): string | undefined;
     template(id: string): boolean;
+    /** Whether what has come of templates of other hosts may be continued. Not on a host that has left its cluster. */
+    arriving: boolean;
   }): Promise<void> {
     const births = join(this.#root, BIRTHS);
     for (const id of await readdir(births).catch(ifAbsent<string[]>([]))) {
@@ -169,7 +171,7 @@ export class SeedFiles {
     for (const file of await readdir(join(this.#root, CONTENTS)).catch(ifAbsent<string[]>([])))
       if (!stored.template(file.replace(/\.json$/, ""))) await rm(join(this.#root, CONTENTS, file), { force: true });
     for (const id of await readdir(this.#root).catch(ifAbsent<string[]>([])))
-      if (![BIRTHS, ARRIVING, CONTENTS].includes(id) && !stored.template(id))
+      if (id !== BIRTHS && id !== CONTENTS && !(id === ARRIVING && stored.arriving) && !stored.template(id))
         await rm(join(this.#root, id), { recursive: true, force: true });
   }
 }
