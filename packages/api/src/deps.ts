@@ -2,7 +2,15 @@
 import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
 import type { AppRestores, BackupService, BackupTargetService } from "@hibernaut/backup";
 import type { CertificateService } from "@hibernaut/certs";
-import type { ClusterAdmin, ClusterHosts, PeerClient, SharedRecords, View, Write } from "@hibernaut/cluster";
+import type {
+  ClusterAdmin,
+  ClusterHosts,
+  ClusterTemplates,
+  PeerClient,
+  SharedRecords,
+  View,
+  Write,
+} from "@hibernaut/cluster";
 import type { RequestPlaces } from "@hibernaut/connections";
 import type { Activity } from "@hibernaut/domain/awake";
 import type { EventStream, Webhooks } from "@hibernaut/events";
@@ -62,6 +70,8 @@ export interface ApiCluster {
   view: View;
   /** Asks other hosts. */
   client: PeerClient;
+  /** The templates of all hosts. */
+  templates: ClusterTemplates;
   /** The images of this host, which other hosts get from it. */
   images: Pick<ImageStore, "get" | "ensure">;
   /** Connections from other hosts, which the peer port hands to the API. */

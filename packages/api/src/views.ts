@@ -90,7 +90,7 @@ export function leaseWire({ owner, description, expiresAt }: MachineLease): NonN
 }
 
 /** A template on the wire. */
-export function templateWire({ template, machines, pool }: TemplateView): TemplateWire {
+export function templateWire({ template, machines, pool }: TemplateView, hosts?: readonly string[]): TemplateWire {
   const { id, app, name, createdAt, sizeBytes, machine } = template;
   return {
     id,
@@ -103,6 +103,7 @@ export function templateWire({ template, machines, pool }: TemplateView): Templa
     pool,
     size_bytes: sizeBytes,
     created_at: createdAt,
+    ...(hosts !== undefined && { hosts: [...hosts] }),
   };
 }
 

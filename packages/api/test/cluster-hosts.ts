@@ -1,7 +1,8 @@
 /** Several hosts in one process with their APIs, which reach each other over TLS. Only the hypervisors are fakes. */
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
-import type { AddressInfo } from "node:net";
+import { createServer as createHttpServer } from "node:http";
+import { type AddressInfo, connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer, type TLSSocket } from "node:tls";
@@ -9,6 +10,8 @@ import { PeerClient } from "@hibernaut/cluster";
 import { KEYS } from "@hibernaut/cluster/keys";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { Peers } from "../../cluster/src/cluster.ts";
+import { Rate } from "../../cluster/src/moves/rate.ts";
+import { type OpenedTemplates, openClusterTemplates } from "../../cluster/src/templates/open.ts";
 import { startHosts, type TestHost } from "../../cluster/test/agreed/hosts.ts";
 import { selfSigned } from "../../platform/test/helpers/self-signed.ts";
 import { acceptPlain } from "../src/tls.ts";
@@ -61,14 +64,16 @@ export async function startApiHosts(): Promise<ApiHosts> {
   const running = await startHosts({ peers });
   open.defer(() => running.close());
   const hosts: ApiHost[] = [];
+  const peerPorts = new Map<string, number>();
   const accepted = new Map<string, Set<TLSSocket>>();
   for (const host of running.hosts) {
     const { cluster, shared } = host;
     const client = new PeerClient({ peers, view: cluster.view, service: "api" });
     open.defer(() => client.close());
     const connections = new WeakMap<object, string>();
+    const templates = await templatesOf(host, peerPorts, open);
     const api = await startApi(
-      { cluster: { shared, view: cluster.view, client, connections, images: host.world.images } },
+      { cluster: { shared, view: cluster.view, client, connections, images: host.world.images, templates } },
       { place: { world: host.world, platform: host.platform } },
     );
     open.defer(() => api.close());
@@ -140,4 +145,34 @@ export async function startApiHosts(): Promise<ApiHosts> {
     hangUp: (name) => accepted.get(name)?.forEach((socket) => socket.destroy()),
     close: () => all.disposeAsync(),
   };
+}
+
+/** The templates of a host, which the others get from it without TLS until `open` is disposed. */
+async function templatesOf(
+  { name, cluster, claims, platform }: TestHost,
+  ports: Map<string, number>,
+  open: AsyncDisposableStack,
+): Promise<OpenedTemplates> {
+  const client = new PeerClient({
+    ...{ peers: cluster.peers, view: cluster.view, service: "peer" },
+    connect: (host) => connect({ port: ports.get(host) ?? 0, host: "127.0.0.1" }),
+  });
+  const log = { info() {}, warn() {} };
+  const templates = openClusterTemplates({
+    ...{ cluster, claims, log, rate: new Rate(0), travel: platform.templateTravel },
+    send: (...request) => client.send(...request),
+  });
+  const server = createHttpServer((request, response) => void templates.route(request, response));
+  await new Promise<void>((resolve) => {
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  ports.set(name, (server.address() as AddressInfo).port);
+  templates.start();
+  open.defer(() => {
+    templates.close();
+    client.close();
+    server.close();
+    server.closeAllConnections();
+  });
+  return templates;
 }

@@ -164,8 +164,8 @@ export abstract class AppClient extends PlatformClient {
     return this.call("post", "/v1/apps/{app_name}/templates/{template}", { params, body, ...options });
   }
 
-  /** Deletes a template. The machines that were made from it stay. */
-  async deleteTemplate(app: string, template: string, options?: CallOptions): Promise<void> {
+  /** Deletes a template. The machines that were made from it stay. `onMissing` gets the hosts that are away and have it still. */
+  async deleteTemplate(app: string, template: string, options?: ListOptions): Promise<void> {
     const params = { app_name: app, template };
     await this.call("delete", "/v1/apps/{app_name}/templates/{template}", { params, ...options });
   }

@@ -4,6 +4,7 @@
  */
 import type { MachineConfig } from "@hibernaut/domain/config";
 import type { MachineState } from "@hibernaut/domain/machine";
+import type { TakenFrom } from "@hibernaut/machines";
 
 export const ROOT = "/hib/";
 
@@ -48,6 +49,10 @@ export const KEYS = {
   moves: `${ROOT}moves/`,
   /** {@link VolumeOwner}s of the volumes that have moved, by `<app>/<id>`. They go with the app, and some time after the volume. */
   volumes: `${ROOT}volumes/`,
+  /** {@link SharedTemplate}s, by `<app>/<id>`. */
+  templates: `${ROOT}templates/`,
+  /** A template's id, by `<app>/<template name>`. Changed together with the template. */
+  templateNames: `${ROOT}template-names/`,
 } as const;
 
 export interface ClusterRecord {
@@ -173,6 +178,24 @@ export interface VolumeOwner {
   epoch: number;
   /** It is gone. A host that still has it with a machine that left is to know. Such a record lives with its own lease. */
   destroyed?: true;
+}
+
+/** A template, and which hosts have it. It goes when none has it any more. */
+export interface SharedTemplate {
+  id: string;
+  app: string;
+  /** The name is the template's only if the key of the name says so: two hosts may have had it before. */
+  name: string;
+  /** SHA-256 over what it consists of, hex: what another host gets must be exactly that. */
+  digest: string;
+  /** What is copied to another host at most, in bytes. */
+  bytes: number;
+  /** What its memory was taken from, and must fit where it is used. */
+  taken: TakenFrom;
+  /** Names of hosts, the one that made it first. One that is away has it still. */
+  hosts: string[];
+  /** No host may use it any more, and each deletes what it has. */
+  ended?: true;
 }
 
 /** What an owner publishes of a machine. Void if the epoch is not the owner's. */

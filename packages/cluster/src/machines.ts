@@ -10,6 +10,7 @@ import { Recreation } from "./evacuation/recreate.ts";
 import { choose } from "./moves/choose.ts";
 import { HostDrain } from "./moves/drain.ts";
 import { arrivalsFolder } from "./moves/papers.ts";
+import { Rate } from "./moves/rate.ts";
 import { serveMoves } from "./moves/routes.ts";
 import { MoveSource } from "./moves/source.ts";
 import { MoveTarget } from "./moves/target.ts";
@@ -17,20 +18,26 @@ import { dropCopy } from "./ownership/drop.ts";
 import type { OpenOwnership } from "./ownership/open.ts";
 import { type Log, untilDone } from "./ownership/retry.ts";
 import type { PeerCall } from "./peer-call.ts";
+import type { PeerClient } from "./peer-client.ts";
 import type { PeerRoute } from "./peer-server.ts";
+import type { OpenTemplateClaims } from "./templates/claims.ts";
+import { type OpenedTemplates, openClusterTemplates } from "./templates/open.ts";
 
 export interface ClusterMachinesOptions {
   cluster: Cluster;
   ownership: OpenOwnership;
-  resources: Pick<Resources, "departures" | "arrivals" | "custody">;
+  resources: Pick<Resources, "departures" | "arrivals" | "custody" | "templateTravel">;
+  claims: OpenTemplateClaims;
   volumes: VolumeTravel;
   /** What this host says about itself has changed. */
   factsChanged?(): void;
   call: PeerCall;
+  /** Asks another host for what is more than a few fields of JSON. */
+  send: PeerClient["send"];
   dataDir: string;
   folderOf(id: string): string;
   settings: {
-    /** How fast machines leave this host, in MB per second, all together. 0: as fast as possible. */
+    /** How fast machines and templates leave this host, in MB per second, all together. 0: as fast as possible. */
     moveRateMb: number;
     /** For how long a host may start machines after its lease has ended, in milliseconds. */
     clusterGraceMs: number;
@@ -43,6 +50,7 @@ export interface ClusterMachines {
   /** Gives the machines of a lost host to others. Rejects as {@link evacuate} does. */
   evacuate(host: string): Promise<Evacuation[]>;
   readonly drain: HostDrain;
+  readonly templates: OpenedTemplates;
   /**
    * Resolves with the host with the most room of those that could resume a machine of this host; with `cold`, of all. Rejects
    * with `failed_precondition` when there is none.
@@ -50,7 +58,7 @@ export interface ClusterMachines {
   anotherHost(id: string, options: { cold: boolean }): Promise<string>;
   /** Gives up the disputed copy of a machine that this host keeps. Rejects as {@link dropCopy} does. */
   drop(id: string, signal: AbortSignal): Promise<void>;
-  /** Answers requests of other hosts about moves. */
+  /** Answers requests of other hosts about moves and templates. */
   readonly route: PeerRoute;
   /** Begins to follow what other hosts do. Call it once machines are recovered. */
   start(): void;
@@ -68,10 +76,15 @@ export function openClusterMachines(options: ClusterMachinesOptions): ClusterMac
     folder: arrivalsFolder(options.dataDir),
   });
   const takeIn = async (id: string) => (await target.takeIn(id)) || recreation.takeIn(id);
+  const rate = new Rate(settings.moveRateMb);
+  const templates = openClusterTemplates({
+    ...{ cluster, rate, log },
+    ...{ claims: options.claims, send: options.send, travel: resources.templateTravel },
+  });
   const source = new MoveSource({
     ...{ cluster, call, departures, custody, volumes, ownership, takeIn, log },
     folderOf: options.folderOf,
-    rateMb: settings.moveRateMb,
+    rate,
     closing: signal,
   });
   const recreation = new Recreation({
@@ -100,7 +113,8 @@ export function openClusterMachines(options: ClusterMachinesOptions): ClusterMac
       const [best] = await choose(id, { cold }, { cluster, departures });
       return best as string;
     },
-    route: (request, response) => serveMoves(target, request, response),
+    templates,
+    route: async (...all) => (await serveMoves(target, ...all)) || templates.route(...all),
     evacuate: (host) => evacuate(host, cluster),
     async drop(id, limit) {
       await dropCopy(id, { cluster, custodian: custody, disputes, call }, limit);
@@ -111,10 +125,12 @@ export function openClusterMachines(options: ClusterMachinesOptions): ClusterMac
       const what = "finding out about unfinished moves";
       background(untilDone(recoverMoves, { what, log, signal }), what);
       lost.start();
+      templates.start();
     },
     close() {
       closing.abort(shuttingDown());
       lost.close();
+      templates.close();
       ownership.close();
     },
   };

@@ -2,6 +2,7 @@
 import type { Duplex } from "node:stream";
 import { abortable } from "@hibernaut/lib/async";
 import { messageOf } from "@hibernaut/lib/text";
+import type { TemplateClaims } from "@hibernaut/machines";
 import { requireLasting } from "./app-deletion.ts";
 import type { Cluster } from "./cluster.ts";
 import { leaveGuests } from "./evacuation/left-guests.ts";
@@ -11,6 +12,8 @@ import { type OpenOwnership, openOwnership } from "./ownership/open.ts";
 import { peerCall } from "./peer-call.ts";
 import { PeerClient } from "./peer-client.ts";
 import { PeerServer } from "./peer-server.ts";
+import { openTemplateClaims } from "./templates/claims.ts";
+import type { ClusterTemplates } from "./templates/open.ts";
 
 /** How long the end of the platform waits for what is being published, in milliseconds: a transaction or two. */
 const PUBLISH_MS = 3_000;
@@ -25,6 +28,7 @@ export interface ClusterHosts extends Pick<ClusterMachines, "evacuate" | "drain"
 
 export interface Clustered {
   readonly hosts: ClusterHosts;
+  readonly templates: ClusterTemplates;
   /** Begins to follow what other hosts do. Call it once machines are recovered. */
   start(): void;
   close(): void;
@@ -33,6 +37,7 @@ export interface Clustered {
 export interface Owning {
   /** For the machines. */
   readonly ownership: OpenOwnership;
+  readonly templateClaims: TemplateClaims;
   /** Throws `aborted` while the app is being deleted. */
   requireLasting(app: string): void;
   /** Publishes what others do not know yet, and looks after the guests that run on without their platform. Call it once nothing starts any more. Never rejects. */
@@ -40,7 +45,7 @@ export interface Owning {
   /** The ids of volumes that have arrived with machines that are not taken in yet. */
   arrivingVolumes(dataDir: string): Promise<Set<string>>;
   /** Once there are machines. */
-  open(options: Omit<ClusterMachinesOptions, "cluster" | "ownership" | "call">): Clustered;
+  open(options: Omit<ClusterMachinesOptions, "cluster" | "ownership" | "claims" | "call" | "send">): Clustered;
 }
 
 interface Place extends Cluster {
@@ -49,8 +54,10 @@ interface Place extends Cluster {
 
 export function openOwning(cluster: Place, log: ClusterMachinesOptions["log"]): Owning {
   const ownership = openOwnership(cluster, log);
+  const claims = openTemplateClaims(cluster, log);
   return {
     ownership,
+    templateClaims: claims,
     requireLasting: (app) => requireLasting(cluster.view, app),
     arrivingVolumes,
     async leave(options) {
@@ -61,7 +68,10 @@ export function openOwning(cluster: Place, log: ClusterMachinesOptions["log"]): 
     },
     open(options) {
       const client = new PeerClient({ peers: cluster.peers, view: cluster.view, service: "peer" });
-      const machines = openClusterMachines({ ...options, cluster, ownership, call: peerCall(client) });
+      const machines = openClusterMachines({
+        ...{ ...options, cluster, ownership, claims, call: peerCall(client) },
+        send: (...request) => client.send(...request),
+      });
       const server = new PeerServer();
       server.add(machines.route);
       const { moves, evacuate, drain, drop, anotherHost } = machines;
@@ -71,6 +81,7 @@ export function openOwning(cluster: Place, log: ClusterMachinesOptions["log"]): 
           move: (...all) => moves.source.move(...all),
           disputed: () => ownership.disputes.list(),
         },
+        templates: machines.templates,
         start() {
           machines.start();
           cluster.handle("peer", (connection) => server.accept(connection));

@@ -25,6 +25,18 @@ export interface Wanted {
   host?: string | undefined;
   /** The host that has its volumes. */
   volumeHost?: string | undefined;
+  /** What it begins from. */
+  template?: WantedTemplate | undefined;
+}
+
+/** A template that a new machine begins from. Hosts that have it need not get it first. */
+export interface WantedTemplate {
+  id: string;
+  name: string;
+  /** Names of the hosts that have it. */
+  hosts: readonly string[];
+  /** Why a host that does not have it could not use it. Undefined when it could, as far as is known. */
+  refusal(host: HostRecord): string | undefined;
 }
 
 /** A machine that there is, and that needs another host. */
@@ -47,9 +59,9 @@ function takers<T extends ClusterHost>(hosts: readonly T[], region?: string): Up
 
 /**
  * Returns the hosts in the order in which to try them for something new, best first; never empty. A host that takes no new
- * machines is left out. Those with room come first, then those with fewer machines of the app, so that an app's machines are
- * spread; among equals, a hash decides that prefers hosts with more free memory. Throws `not_found`, `host_unreachable`,
- * `draining` or `invalid_argument` when there is no choice.
+ * machines is left out. Those with room come first, and among them those that have its template; then those with fewer machines
+ * of the app, so that an app's machines are spread; among equals, a hash decides that prefers hosts with more free memory.
+ * Throws `not_found`, `host_unreachable`, `draining`, `failed_precondition` or `invalid_argument` when there is no choice.
  */
 export function place(candidates: readonly Candidate[], wanted: Wanted): string[] {
   const { host, volumeHost, region } = wanted;
@@ -59,20 +71,50 @@ export function place(candidates: readonly Candidate[], wanted: Wanted): string[
     throw new HibernautError("invalid_argument", message, { field: "host", volume_host: volumeHost });
   }
   const named = host ?? volumeHost;
-  if (named !== undefined) return [requireHost(candidates, named)];
+  if (named !== undefined) {
+    const found = requireHost(candidates, named);
+    requireTemplate(candidates, [found], wanted);
+    return [named];
+  }
   const open = takers(candidates, region);
   if (open.length === 0)
     throw new HibernautError(
       "draining",
       "No host of the cluster takes new machines: all are away or being drained. See `hibernaut cluster status`.",
     );
-  return open
-    .map((each) => ({ ...each, hasRoom: each.up.memoryMb.free >= wanted.memoryMb, score: scoreOf(each, wanted) }))
-    .toSorted(
-      (a, b) =>
-        Number(b.hasRoom) - Number(a.hasRoom) || a.ofApp - b.ofApp || b.score - a.score || (a.name < b.name ? -1 : 1),
-    )
+  return requireTemplate(candidates, open, wanted)
+    .map((each) => ({ ...each, rank: rankOf(each, wanted), score: scoreOf(each, wanted) }))
+    .toSorted((a, b) => a.rank - b.rank || a.ofApp - b.ofApp || b.score - a.score || (a.name < b.name ? -1 : 1))
     .map(({ name }) => name);
+}
+
+/** 0: it has room and the template. 1: it has room. 2: it has the template. 3: neither. */
+function rankOf({ name, up }: Up<Candidate>, { memoryMb, template }: Wanted): number {
+  return (up.memoryMb.free >= memoryMb ? 0 : 2) + (template === undefined || template.hosts.includes(name) ? 0 : 1);
+}
+
+/** Of some hosts, those that have the template, or can get it. Throws when there is none, with the reasons. */
+function requireTemplate(
+  candidates: readonly Candidate[],
+  hosts: readonly Up<Candidate>[],
+  { template }: Wanted,
+): readonly Up<Candidate>[] {
+  if (template === undefined) return hosts;
+  const { id, name, hosts: holders, refusal } = template;
+  const has = (host: ClusterHost) => holders.includes(host.name);
+  if (!candidates.some((host) => has(host) && host.up !== undefined)) {
+    const message = `Template ${name} (${id}) is on ${holders.join(", ") || "no host"}, which ${holders.length > 1 ? "are" : "is"} away, so no machine can begin from it. See \`hibernaut cluster status\`.`;
+    throw new HibernautError("host_unreachable", message, { template: id, hosts: holders });
+  }
+  const reasons: string[] = [];
+  const fitting = hosts.filter((host) => {
+    const reason = has(host) ? undefined : refusal(host.up);
+    if (reason !== undefined) reasons.push(`${host.name}: ${reason}`);
+    return reason === undefined;
+  });
+  if (fitting.length > 0) return fitting;
+  const message = `Template ${name} (${id}) cannot be used on any host that takes the machine: ${reasons.join("; ")}. It is on ${holders.join(", ")}. Choose that host, or make a template on the other one.`;
+  throw new HibernautError("failed_precondition", message, { template: id, hosts: hosts.map((host) => host.name) });
 }
 
 /**
@@ -114,17 +156,18 @@ function requireRegion(candidates: readonly Candidate[], region: string): void {
   throw new HibernautError("invalid_argument", message, { field: "region" });
 }
 
-function requireHost(candidates: readonly Candidate[], name: string): string {
+function requireHost(candidates: readonly Candidate[], name: string): Up<Candidate> {
   const found = candidates.find((each) => each.name === name);
   if (found === undefined) {
     const message = `There is no host ${name.slice(0, 80)} in the cluster. \`hibernaut cluster status\` lists its hosts.`;
     throw new HibernautError("not_found", message, { host: name });
   }
-  if (found.up === undefined) {
+  const { up } = found;
+  if (up === undefined) {
     const message = `Host ${name} is away, so nothing can be created there. See \`hibernaut cluster status\`.`;
     throw new HibernautError("host_unreachable", message, { host: name });
   }
-  if (!found.up.draining) return name;
+  if (!up.draining) return { ...found, up };
   const message = `Host ${name} is being drained and takes no new machines. Choose another one, or try again later.`;
   throw new HibernautError("draining", message, { host: name });
 }

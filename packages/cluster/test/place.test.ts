@@ -1,5 +1,8 @@
 /** Which host gets what, as a rule over what hosts say of themselves. */
+import { isHibernautError } from "@hibernaut/domain/errors";
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { longOr } from "../../platform/test/helpers/long.ts";
 import type { ClusterHost } from "../src/cluster.ts";
 import type { HostRecord } from "../src/keys.ts";
 import { byRoom, place, refusals } from "../src/place.ts";
@@ -39,6 +42,91 @@ describe("a new machine", () => {
 
   test("goes to a host of its region", () => {
     expect(place([up("a", { region: "us" }), up("b")], { ...WANTED, region: "eu" })).toEqual(["b"]);
+  });
+});
+
+describe("a new machine from a template", () => {
+  const template = (hosts: string[], refuses: string[] = []) => ({
+    ...{ id: "0123456789abcd", name: "ready", hosts },
+    refusal: ({ name }: HostRecord) => (refuses.includes(name) ? "cpu_model_changed: it is older" : undefined),
+  });
+
+  test("goes to a host that has it and room, then to one that has room, and only then to a full one", () => {
+    const hosts = [{ ...up("a"), ofApp: 9 }, up("b"), up("c", { free: 100 }), up("d", { free: 100 }), away("e")];
+    expect(place(hosts, { ...WANTED, template: template(["a", "d", "e"]) })).toEqual(["a", "b", "d", "c"]);
+  });
+
+  test.each([
+    [
+      "all that have it are away",
+      template(["e"]),
+      {},
+      "host_unreachable",
+      "Template ready (0123456789abcd) is on e, which is away",
+    ],
+    [
+      "the host that was named does not fit",
+      template(["a"], ["b"]),
+      { host: "b" },
+      "failed_precondition",
+      "b: cpu_model_changed: it is older. It is on a.",
+    ],
+    [
+      "no host fits, and the one that has it takes no machines",
+      template(["d"], ["a", "b"]),
+      {},
+      "failed_precondition",
+      "a: cpu_model_changed: it is older; b: cpu",
+    ],
+  ])("is refused when %s", (_what, wanted, more, code, message) => {
+    const hosts = [up("a"), up("b"), up("d", { draining: true }), away("e")];
+    expect(() => place(hosts, { ...WANTED, ...more, template: wanted })).toThrow(
+      expect.objectContaining({ code, message: expect.stringContaining(message) }),
+    );
+  });
+
+  test("whatever the hosts are, never goes where it does not fit, nor past a host that has it and room", () => {
+    const host = fc.record({
+      free: fc.constantFrom(0, 499, 500, 4000),
+      ofApp: fc.nat(5),
+      ...{ isUp: fc.boolean(), draining: fc.boolean(), has: fc.boolean(), fits: fc.boolean() },
+    });
+    fc.assert(
+      fc.property(fc.array(host, { maxLength: 6 }), fc.option(fc.nat(6), { nil: undefined }), (all, chosen) => {
+        const named = all.map((each, index) => ({ ...each, name: `h${index}` }));
+        const hosts = named.map(({ name, free, draining, ofApp, isUp }) => ({
+          ...(isUp ? up(name, { free, draining }) : away(name)),
+          ofApp,
+        }));
+        const holders = named.filter(({ has }) => has).map(({ name }) => name);
+        const refuses = named.filter(({ fits }) => !fits).map(({ name }) => name);
+        const wanted = {
+          ...WANTED,
+          template: template(holders, refuses),
+          host: chosen === undefined ? undefined : `h${chosen}`,
+        };
+        const possible = named.filter(
+          ({ name, isUp, draining, has, fits }) =>
+            isUp && !draining && (has || fits) && (wanted.host === undefined || wanted.host === name),
+        );
+        const canBeHad = named.some(({ has, isUp }) => has && isUp);
+        let order: string[];
+        try {
+          order = place(hosts, wanted);
+        } catch (error) {
+          // Only when there is no choice, and always with a reason.
+          expect(isHibernautError(error)).toBe(true);
+          expect(canBeHad ? possible : []).toEqual([]);
+          return;
+        }
+        expect(order.toSorted()).toEqual(possible.map(({ name }) => name).toSorted());
+        const best = possible.find(({ name }) => name === order[0]);
+        const hasRoom = ({ free }: { free: number }) => free >= WANTED.memoryMb;
+        if (possible.some((each) => each.has && hasRoom(each))) expect(best).toMatchObject({ has: true });
+        if (possible.some(hasRoom)) expect(best && hasRoom(best)).toBe(true);
+      }),
+      { numRuns: longOr(20_000, 1000) },
+    );
   });
 });
 

@@ -14,6 +14,8 @@ export interface TemplateRecord {
   sizeBytes: number;
   /** How many machines are kept asleep, ready to be taken. Not part of what never changes. */
   warmPool: number;
+  /** It was copied from another host of the cluster. Absent on the host that made it. */
+  copied?: true;
   /** The machine whose state it is, asleep with that snapshot. It may be gone. */
   machine: MachineRecord;
 }

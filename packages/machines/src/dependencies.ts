@@ -18,6 +18,7 @@ import type { DiskQuota } from "./disk-quota.ts";
 import type { MachineFiles } from "./files.ts";
 import type { Ownership } from "./ownership.ts";
 import type { Quotas } from "./quotas.ts";
+import type { TemplateClaims } from "./template-claims.ts";
 import type { MemoryPressure } from "./warm/pressure.ts";
 import type { Watch } from "./watch.ts";
 
@@ -119,6 +120,8 @@ export interface MachineDependencies {
   ownPorts?: ReadonlySet<number>;
   /** Which machines are this host's, in a cluster. Absent on a host alone, whose machines are all its own. */
   ownership?: Ownership;
+  /** Which templates the hosts of a cluster have. Absent on a host alone. */
+  templateClaims?: TemplateClaims;
   /** Takes a connection that a program in a machine made to its local API; they are refused when absent. */
   onLocalConnection?(machineId: string, connection: Duplex): void;
   /**

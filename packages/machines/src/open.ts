@@ -32,6 +32,7 @@ import { Processes } from "./resources/processes.ts";
 import { ReleaseCommands } from "./resources/release-commands.ts";
 import { Releases } from "./resources/releases.ts";
 import { Restores } from "./resources/restores.ts";
+import { TemplateTravel } from "./resources/template-travel.ts";
 import { Templates } from "./resources/templates.ts";
 import { Timelines } from "./resources/timelines.ts";
 import { DueTimer } from "./schedule/timer.ts";
@@ -70,6 +71,7 @@ export function openMachines(deps: MachineDependencies) {
   };
   const pools = new Pools(births);
   const templates = new Templates(births, pools);
+  const arrivals = new Arrivals(deps);
   const apps = new Apps({ ...deps, templates, deletions: controllers.deletions }, machines);
   const logs = new Logs(deps, controllers, apps);
   const releases = new Releases(deps);
@@ -110,7 +112,8 @@ export function openMachines(deps: MachineDependencies) {
     /** Machines that come to this host, or leave it, in a cluster. */
     custody: new Custody(deps, controllers),
     departures: new Departures(deps, controllers),
-    arrivals: new Arrivals(deps),
+    arrivals,
+    templateTravel: new TemplateTravel({ deps, arrivals, templates }),
     /** Bounds what guests print to their consoles. */
     consoles: new Consoles(deps, controllers),
     /** The paused VMMs that are kept of suspended machines. */
@@ -137,6 +140,7 @@ export function openMachines(deps: MachineDependencies) {
           return state === "destroyed" ? undefined : (snapshot?.generation ?? "");
         },
         template: (id) => deps.store.templates.get(id) !== undefined,
+        arriving: deps.templateClaims !== undefined,
       });
       await controllers.recover();
       releaseCommands.recover();

@@ -274,7 +274,7 @@ async function runLocked(
     finishRequests: (id) => proxies.finished(id, settings.drainTimeoutMs),
     holdBack: (id) => proxies.holdBack(id),
     ownPorts: ownPorts(settings),
-    ...(owning !== undefined && { ownership: owning.ownership }),
+    ...(owning !== undefined && { ownership: owning.ownership, templateClaims: owning.templateClaims }),
     letGo: (id, sleep) => proxies.letGo(id, sleep),
     onKeptCommand: (...command) => kept.take(...command),
     // Served like any other connection, except that it says which machine is asking.
@@ -314,7 +314,9 @@ async function runLocked(
     onFault: (err) => log.error({ err }, "a change of a check could not be stored for the stream of events"),
   });
 
-  const shared = cluster && (await openShared({ cluster, store, resources, quotas, images, keyFile, log }));
+  const templates = clustered?.templates;
+  const shared =
+    cluster && templates && (await openShared({ cluster, store, resources, quotas, images, templates, keyFile, log }));
   if (shared !== undefined) others.fetchImage = shared.fetchImage;
   open.defer(() => shared?.close());
   const {

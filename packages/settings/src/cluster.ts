@@ -38,6 +38,6 @@ export const CLUSTER_SETTINGS = {
     min: 0,
     max: 100_000,
     description:
-      "How fast machines may [move](cluster.md#move-a-machine) off this host, all together, in MB per second. 0: as fast as possible.",
+      "How fast machines that [move](cluster.md#move-a-machine), and [templates](cluster.md#use-templates-on-any-host), may leave this host, all together, in MB per second. 0: as fast as possible.",
   }),
 };

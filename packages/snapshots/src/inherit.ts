@@ -114,7 +114,8 @@ export async function inherit({ from, to, heir, copy, shared }: Inheritance, boo
   await flush(to);
 }
 
-async function manifestIn(folder: string): Promise<SnapshotManifest | string> {
+/** Returns the manifest of the generation in a directory, or why it cannot be used. Rejects when the host cannot read it. */
+export async function manifestIn(folder: string): Promise<SnapshotManifest | string> {
   const text = await readFile(join(folder, "manifest.json"), "utf8").catch(ifAbsent(undefined));
   return text === undefined ? "snapshot_missing: there is no manifest" : parseManifest(text);
 }

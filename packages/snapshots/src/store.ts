@@ -5,7 +5,7 @@
  *   <machine>/snapshots/tmp-<generation> a snapshot that is being taken
  *   <machine>/snapshots/<generation>/    memory (a hard link), devices, manifest.json, later seal.json
  */
-import { link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { link, mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { besideMemory, type DeviceState, type Vmm } from "@hibernaut/hypervisor";
 import { ifAbsent, isThere } from "@hibernaut/lib/absence";
@@ -15,11 +15,10 @@ import { copyLeavingRoom } from "@hibernaut/lib/roomy-copy";
 import { GenerationFiles, UNSEALED, unreadable } from "./check.ts";
 import { checkedJson } from "./checked-json.ts";
 import { fingerprint } from "./fingerprint.ts";
-import { flawToInherit, inherit } from "./inherit.ts";
+import { flawToInherit, inherit, manifestIn } from "./inherit.ts";
 import {
   type HypervisorRule,
   mismatch,
-  parseManifest,
   type SnapshotManifest,
   type SnapshotOrigin,
   sameHypervisor,
@@ -173,6 +172,11 @@ export class SnapshotStore {
     return this.#readable(machineId, generation);
   }
 
+  /** The same for a generation in a directory elsewhere, such as that of a template. */
+  async takenIn(folder: string): Promise<TakenFrom | string> {
+    return manifestIn(folder).catch((error: unknown) => unreadable(MANIFEST, error));
+  }
+
   /** Why a snapshot that was taken from this cannot be resumed here. Undefined when it can. */
   refusal(taken: TakenFrom, now: SnapshotOrigin): string | undefined {
     return mismatch(taken, now, this.#refusedHypervisor);
@@ -310,9 +314,7 @@ export class SnapshotStore {
 
   /** Rejects when it is there and cannot be read. */
   async #manifest(machineId: string, generation: string): Promise<SnapshotManifest | string> {
-    const path = join(this.folderOf(machineId, generation), "manifest.json");
-    const text = await readFile(path, "utf8").catch(ifAbsent(undefined));
-    return text === undefined ? "snapshot_missing: there is no manifest" : parseManifest(text);
+    return manifestIn(this.folderOf(machineId, generation));
   }
 
   #folder(machineId: string): string {

@@ -433,6 +433,8 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX apps_that_are_previews ON apps (preview ->> '$.of') WHERE preview IS NOT NULL;
   ALTER TABLE tokens ADD COLUMN previews INTEGER NOT NULL DEFAULT 0;
   `,
+  // Whether a template was copied from another host of the cluster.
+  "ALTER TABLE templates ADD COLUMN copied INTEGER NOT NULL DEFAULT 0",
 ];
 
 /** Migrates the database to the newest version. Throws `failed_precondition` when it is newer than this program. */

@@ -12,8 +12,8 @@ import { beginAtOnce, mergedStream } from "./merged-stream.ts";
 import { MACHINE_LISTS, MERGES } from "./merges.ts";
 import { whereOf } from "./where.ts";
 
-/** What this host may know nothing of although others do: the usage of an app whose machines were always elsewhere. */
-const MAYBE_ELSEWHERE: ReadonlySet<string> = new Set(["GET /v1/usage"]);
+/** What this host may know nothing of although others do: a template, and the usage of an app whose machines were always elsewhere. */
+const MAYBE_ELSEWHERE: ReadonlySet<string> = new Set(["GET /v1/usage", "GET /v1/apps/:app_name/templates/:template"]);
 
 interface ForAllDeps {
   ask: AskHosts;

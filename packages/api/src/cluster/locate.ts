@@ -5,6 +5,7 @@ import type { ApiCluster } from "../deps.ts";
 import type { VolumeWire } from "../routes/volumes.schemas.ts";
 import type { Answer, AskHosts } from "./ask-hosts.ts";
 import { namedMachine } from "./named-machines.ts";
+import { type KnownTemplate, knownTemplate } from "./templates.ts";
 import type { Where } from "./where.ts";
 
 /** The ID of a machine, and not the beginning of one. */
@@ -32,7 +33,7 @@ export async function locate(request: FastifyRequest, where: Where, deps: Locate
   if (where === "host") return hostOf(params.host ?? "", deps.cluster);
   if (where === "release") return other(deps.cluster.shared.reporterOf(app, Number(params.version)), deps.cluster);
   if (where === "volume") return volumeHost(request, app, params.volume_id ?? "", deps);
-  if (where === "template") return templateHost(request, app, params.template ?? "", deps);
+  if (params.template !== undefined) return templateHost(request, app, params.template, deps);
   return undefined;
 }
 
@@ -77,15 +78,34 @@ async function volumeHost(
   return (answers.find(({ body }) => (body as VolumeWire).newer_on === undefined) ?? answers[0])?.host;
 }
 
-/** The host that has a template, likewise; undefined when it is this one, or none. */
+/** What any host answers: all that have a template show it, and a deletion is one of the directory. */
+const ANYWHERE = new Set(["GET", "HEAD", "DELETE"]);
+
+/**
+ * The host that has a template and does something with it; undefined when that is this one, or none. Rejects with
+ * `host_unreachable` when it is only on hosts that are away. Hosts of earlier versions are asked: their templates are in no directory.
+ */
 export async function templateHost(
   request: FastifyRequest,
   app: string,
   word: string,
-  { ask, hasTemplate }: Pick<LocateDeps, "ask" | "hasTemplate">,
+  { cluster, ask, hasTemplate }: Pick<LocateDeps, "cluster" | "ask" | "hasTemplate">,
 ): Promise<string | undefined> {
-  if (request.peer !== null || hasTemplate(app, word)) return undefined;
-  return (await haveIt(request, { app, word, kind: "template" }, ask))[0]?.host;
+  if (request.peer !== null) return undefined;
+  const { shared, view } = cluster;
+  const known = await knownTemplate(app, word, cluster);
+  if (known === undefined) {
+    if (request.method === "GET" || request.method === "HEAD" || hasTemplate(app, word)) return undefined;
+    return (await haveIt(request, { app, word, kind: "template" }, ask))[0]?.host;
+  }
+  const up = known.hosts.filter((host) => view.host(host)?.up !== undefined);
+  if (request.method !== "DELETE" && up.length === 0) throw templateAway(known);
+  return ANYWHERE.has(request.method) || up.includes(shared.host) ? undefined : up[0];
+}
+
+function templateAway({ id, name, hosts }: KnownTemplate): HibernautError {
+  const message = `Template ${name} (${id}) is on ${hosts.join(", ")}, and no such host is up. See \`hibernaut cluster status\`, and try again.`;
+  return new HibernautError("host_unreachable", message, { template: id, hosts });
 }
 
 /** Asks the other hosts for what no directory knows. Rejects with `host_unreachable` when none has it, and one is away. */

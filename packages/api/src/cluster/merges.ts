@@ -1,5 +1,6 @@
 /** Puts the answers of several hosts together, this host's first. Pure. */
 import { BOOT_KINDS, type BootKind } from "@hibernaut/domain/machine";
+import { findNamed } from "@hibernaut/domain/naming";
 import { kindsOf } from "@hibernaut/machines";
 import type { FastifyRequest } from "fastify";
 import type { Static } from "typebox";
@@ -21,7 +22,9 @@ export const MERGES: Readonly<Record<string, Merge>> = {
   "GET /v1/machines": (answers: MachineWire[][]) => answers.flat().toSorted(byAppAndAge),
   [`GET ${A}/machines`]: (answers: MachineWire[][]) => answers.flat().toSorted(byAge),
   [`GET ${A}/volumes`]: (answers: VolumeWire[][]) => answers.flat().toSorted(byAge),
-  [`GET ${A}/templates`]: (answers: TemplateWire[][]) => answers.flat().toSorted(byAge),
+  [`GET ${A}/templates`]: (answers: TemplateWire[][]) => mergeTemplates(answers.flat()),
+  [`GET ${A}/templates/:template`]: (answers: TemplateWire[], { params }) =>
+    findNamed((params as { template: string }).template, mergeTemplates(answers), { noun: "template" }),
   [`GET ${A}/quota`]: (answers: { used: Record<string, number> }[]) => ({
     ...answers[0],
     // All hosts have the same hostnames and previews.
@@ -37,6 +40,21 @@ export const MERGES: Readonly<Record<string, Merge>> = {
 
 /** The lists of machines, in which those of hosts that do not answer are, too. */
 export const MACHINE_LISTS: ReadonlySet<string> = new Set(["GET /v1/machines", `GET ${A}/machines`]);
+
+/** Each template once, with the hosts that have it, and the machines that are from it on any host. */
+function mergeTemplates(all: readonly TemplateWire[]): TemplateWire[] {
+  const copies = [...Map.groupBy(all, ({ id }) => id).values()];
+  const both = (lists: readonly (readonly string[])[]) => [...new Set(lists.flat())].toSorted();
+  const merged = copies.flatMap((each) => {
+    const [first] = each;
+    if (first === undefined) return [];
+    const machines = both(each.map((copy) => copy.machines));
+    const hosts = both(each.map((copy) => copy.hosts ?? []));
+    // A host of the version before does not say so.
+    return [{ ...first, machines, ...(hosts.length > 0 && { hosts }) }];
+  });
+  return merged.toSorted(byAge);
+}
 
 function byAge(a: { created_at: string }, b: { created_at: string }): number {
   return a.created_at < b.created_at ? -1 : Number(a.created_at > b.created_at);

@@ -1,6 +1,6 @@
 /** Opens what the API of a host in a cluster needs. Loaded only on such a host. */
 import type { Duplex } from "node:stream";
-import { type OpenAgreedOptions, openAgreed, PeerClient } from "@hibernaut/cluster";
+import { type ClusterTemplates, type OpenAgreedOptions, openAgreed, PeerClient } from "@hibernaut/cluster";
 import type { FetchImage, ImageStore } from "@hibernaut/images";
 import type { Api, ApiCluster } from "../deps.ts";
 import { acceptPlain } from "../tls.ts";
@@ -10,6 +10,7 @@ import { fetchImage } from "./images.ts";
 /** What it is opened with. */
 export interface OpenSharedOptions extends OpenAgreedOptions {
   images: Pick<ImageStore, "get" | "ensure">;
+  templates: ClusterTemplates;
 }
 
 export interface OpenedShared {
@@ -28,13 +29,13 @@ export interface OpenedShared {
 
 /** Opens it. */
 export function openApiCluster(options: OpenSharedOptions): OpenedShared {
-  const { cluster, store, images } = options;
+  const { cluster, store, images, templates } = options;
   const { view, peers } = cluster;
   const shared = openAgreed(options);
   const client = new PeerClient({ peers, view, service: "api" });
   const connections = new WeakMap<object, string>();
   return {
-    api: { shared, view, client, connections, images },
+    api: { shared, view, client, connections, images, templates },
     fetchImage: fetchImage({ host: cluster.host, view, client }),
     start: () => shared.start(),
     accept(api, connection, from) {

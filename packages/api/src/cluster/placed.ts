@@ -15,6 +15,7 @@ import { replied, sentOn } from "./headers.ts";
 import { templateHost } from "./locate.ts";
 import { namedMachine } from "./named-machines.ts";
 import { pass } from "./send-on.ts";
+import { isMissingThere, type KnownTemplate, knownTemplate, saysMissing } from "./templates.ts";
 import { whereOf } from "./where.ts";
 
 /** How many hosts are tried: what the directory says of a host's memory is some seconds old. */
@@ -53,7 +54,7 @@ interface PlacedVolume {
 
 /** Registers the hook. It runs when the body has been read and checked. */
 export function placeRequests(app: Api, { cluster, ask, ownVolumes, hasTemplate }: PlaceDeps): void {
-  const { shared, view, client, images } = cluster;
+  const { shared, view, client, images, templates } = cluster;
   /** What is being created now, by app and host: the directory does not have it yet. */
   const coming = new Map<string, number>();
 
@@ -62,13 +63,11 @@ export function placeRequests(app: Api, { cluster, ask, ownVolumes, hasTemplate 
     const { app_name: name } = request.params as { app_name: string };
     const { from, ...others } = request.body as CreateBody;
     const body = typeof from === "object" ? { ...others, config: from } : others;
-    if (typeof from === "string" || body.template !== undefined) {
-      const host =
-        typeof from === "string"
-          ? (await namedMachine(name, from, cluster))?.host
-          : await templateHost(request, name, body.template ?? "", { ask, hasTemplate });
-      return host === undefined ? undefined : tryEach(request, reply, { hosts: [host], file: false });
+    if (typeof from === "string") {
+      const host = (await namedMachine(name, from, cluster))?.host;
+      return host === undefined ? undefined : tryEach(request, reply, { hosts: [host] });
     }
+    if (body.template !== undefined) return placeBorn(request, reply, { ...body, template: body.template });
     // A snapshot is where its volume is, and a copy is made where that is: this host is asked first.
     if (body.host === undefined && (body.snapshot_id ?? body.source_volume_id) !== undefined) return undefined;
     // The body of a template has its configuration elsewhere: the host of the file makes it.
@@ -88,6 +87,27 @@ export function placeRequests(app: Api, { cluster, ask, ownVolumes, hasTemplate 
     return tryEach(request, reply, { hosts, file });
   });
 
+  /** A machine from a template: on a host that has it, if there is room, and otherwise on one that can get it. */
+  async function placeBorn(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    body: CreateBody & { template: string },
+  ): Promise<FastifyReply | undefined> {
+    const { app_name: appName } = request.params as { app_name: string };
+    const template = await knownTemplate(appName, body.template, cluster);
+    if (template === undefined) {
+      const host = await templateHost(request, appName, body.template, { cluster, ask, hasTemplate });
+      return host === undefined ? undefined : tryEach(request, reply, { hosts: [host] });
+    }
+    const { id, name, taken } = template;
+    const wanted: Wanted = {
+      ...{ app: appName, name: body.name ?? newMachineName(), memoryMb: taken.memory_mb },
+      ...{ host: body.host, region: body.region },
+      template: { id, name, hosts: template.hosts, refusal: (host) => templates.refusalOn(template, host) },
+    };
+    return tryEach(request, reply, { hosts: place(candidates(appName), wanted).slice(0, MAX_TRIES), template });
+  }
+
   function candidates(name: string): Candidate[] {
     const machines = view.machines(name);
     return view.hosts().map((host) => ({
@@ -101,14 +121,16 @@ export function placeRequests(app: Api, { cluster, ask, ownVolumes, hasTemplate 
   async function tryEach(
     request: FastifyRequest,
     reply: FastifyReply,
-    { hosts, file }: { hosts: readonly string[]; file: boolean },
+    { hosts, file = false, template }: { hosts: readonly string[]; file?: boolean; template?: KnownTemplate },
   ): Promise<FastifyReply | undefined> {
     const { app_name: name } = request.params as { app_name: string };
     for (const [index, host] of hosts.entries()) {
+      const isLast = index === hosts.length - 1;
       if (host === shared.host) {
         // Another host may have refused it before: it is this one's to audit now.
         request.sentOnTo = null;
-        return undefined;
+        if (template === undefined || isLast || (await comesHere(template, reply))) return undefined;
+        continue;
       }
       const key = `${name} ${host}`;
       coming.set(key, (coming.get(key) ?? 0) + 1);
@@ -117,21 +139,37 @@ export function placeRequests(app: Api, { cluster, ask, ownVolumes, hasTemplate 
         if (left === 0) coming.delete(key);
         else coming.set(key, left);
       };
-      const response = await send(request, reply, { host, file }).finally(over);
-      if (response.statusCode !== 503 || index === hosts.length - 1) return pass(reply, response, host);
+      const response = await send(request, reply, { host, file, template }).finally(over);
+      const { statusCode: status = 502 } = response;
+      if (isLast || (status !== 503 && (template === undefined || status < 400))) return pass(reply, response, host);
       const text = await read(response);
-      if (!TRY_ANOTHER.has((JSON.parse(text) as { error: string }).error))
-        return reply.code(503).headers(replied(response.headers, host)).send(text);
+      const { error, details } = JSON.parse(text) as { error: string; details?: Record<string, unknown> };
+      if (!TRY_ANOTHER.has(error) && (template === undefined || !saysMissing(error, details)))
+        return reply.code(status).headers(replied(response.headers, host)).send(text);
     }
     return undefined;
+  }
+
+  /** Brings a template here. Resolves with false when another host has to do without this one. */
+  async function comesHere(template: KnownTemplate, reply: FastifyReply): Promise<boolean> {
+    try {
+      await templates.bring(template, clientGone(reply));
+      return true;
+    } catch (error) {
+      if (!isMissingThere(error)) throw error;
+      return false;
+    }
   }
 
   async function send(
     request: FastifyRequest,
     reply: FastifyReply,
-    { host, file }: { host: string; file: boolean },
+    { host, file, template }: { host: string; file: boolean; template?: KnownTemplate | undefined },
   ): Promise<IncomingMessage> {
-    const made = file ? await withDigest(request.body as CreateBody, images) : request.body;
+    const given = request.body as CreateBody;
+    // A name, or the beginning of an id, may mean something else to a host that does not have it.
+    const named = template === undefined ? given : { ...given, template: template.id };
+    const made = file ? await withDigest(named, images) : named;
     request.sentOnTo = host;
     const body = Buffer.from(JSON.stringify(made));
     const headers = { ...sentOn(request), "content-type": "application/json" };

@@ -5,7 +5,7 @@ import type { FastifyRequest } from "fastify";
  * - `here`: the host that was asked. It concerns that host, or its client, or all hosts know the same.
  * - `machine`: the host that owns the machine of the path.
  * - `volume`: the host that has the volume of the path.
- * - `template`: the host that has the template of the path.
+ * - `template`: a host that has the template of the path.
  * - `release`: the host that the client of the release reports to.
  * - `host`: the host of the path.
  * - `placed`: a host that is chosen for what is created.
@@ -33,6 +33,7 @@ export const ROUTES: Readonly<Record<string, Where>> = {
   [`GET ${A}/quota`]: "all",
   [`GET ${A}/volumes`]: "all",
   [`GET ${A}/templates`]: "all",
+  [`GET ${T}`]: "all",
   "GET /v1/stream": "all",
   "GET /v1/timeline": "all",
   "GET /v1/wakes": "all",
@@ -45,8 +46,9 @@ export function whereOf({
   method,
   routeOptions: { url = "" },
 }: Pick<FastifyRequest, "method"> & { routeOptions: { url?: string | undefined } }): Where {
+  const said = ROUTES[`${method === "HEAD" ? "GET" : method} ${url}`];
+  if (said !== undefined) return said;
   if (url.startsWith(M)) return "machine";
   if (url.startsWith(V)) return "volume";
-  if (url.startsWith(T)) return "template";
-  return ROUTES[`${method === "HEAD" ? "GET" : method} ${url}`] ?? "here";
+  return url.startsWith(T) ? "template" : "here";
 }

@@ -63,8 +63,14 @@ export const TemplateReply = Type.Object(
       },
       { ...closed, title: "TemplatePool" },
     ),
-    size_bytes: Type.Integer({ description: "Bytes that it takes on the host's disk." }),
+    size_bytes: Type.Integer({ description: "Bytes that it takes on the disk of each host that has it." }),
     created_at: time,
+    hosts: Type.Optional(
+      Type.Array(Type.String(), {
+        description:
+          "In a cluster, the hosts that have it, sorted. Others get it when a machine is made from it there.",
+      }),
+    ),
   },
   {
     ...closed,
@@ -85,9 +91,7 @@ export const CreateTemplateBody = Type.Object(
       description:
         "A running or suspended machine: its id, its name, or the beginning of its id. Or a configuration: a machine is made, and destroyed when the template is.",
     }),
-    name: Type.Optional(
-      Type.String({ description: "Unique within the app, in a cluster on each host. Default: a generated name." }),
-    ),
+    name: Type.Optional(Type.String({ description: "Unique within the app. Default: a generated name." })),
     warm_pool: Type.Optional(warmPool),
     prepare: Type.Optional({
       ...Command,

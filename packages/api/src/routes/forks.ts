@@ -2,9 +2,11 @@
 import { HibernautError } from "@hibernaut/domain/errors";
 import { DEFAULT_TEMPLATE_TIMEOUT_S } from "@hibernaut/domain/limits";
 import { given } from "@hibernaut/lib/given";
-import type { Births } from "@hibernaut/machines";
+import type { Births, TemplateView } from "@hibernaut/machines";
 import type { Static } from "typebox";
 import { clientGone } from "../client-gone.ts";
+import { MISSING_HEADER } from "../cluster/headers.ts";
+import { bringTemplate, knownTemplate } from "../cluster/templates.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { routesOf } from "../route.ts";
 import { Ok } from "../schemas.ts";
@@ -25,7 +27,7 @@ const AUDITED = ["name", "count"];
 
 export function forkRoutes(
   app: Api,
-  { forks, restores, sandboxes }: Pick<ApiDeps, "forks" | "restores" | "sandboxes">,
+  { forks, restores, sandboxes, cluster }: Pick<ApiDeps, "forks" | "restores" | "sandboxes" | "cluster">,
 ): void {
   app.post(
     "/v1/apps/:app_name/machines/:machine_id/fork",
@@ -67,12 +69,13 @@ export function forkRoutes(
       const { app_name: appName, machine_id: id } = request.params;
       const { template, skip_launch: skipLaunch = false } = request.body;
       const chosen = { template, skipLaunch, requireStill: () => request.requireUnheld() };
+      await bringTemplate(appName, template, cluster, clientGone(reply));
       return machineWire(await restores.restore(appName, id, chosen, clientGone(reply)));
     },
   );
 }
 
-export function templateRoutes(app: Api, { templates }: Pick<ApiDeps, "templates">): void {
+export function templateRoutes(app: Api, { templates, cluster }: Pick<ApiDeps, "templates" | "cluster">): void {
   const route = routesOf("templates");
   const path = "/v1/apps/:app_name/templates";
   const create = (appName: string, { from, ...body }: Static<typeof CreateTemplateBody>, signal: AbortSignal) => {
@@ -89,10 +92,17 @@ export function templateRoutes(app: Api, { templates }: Pick<ApiDeps, "templates
     throw new HibernautError("invalid_argument", message, { field });
   };
 
+  const wire = (view: TemplateView) => {
+    if (cluster === undefined) return templateWire(view);
+    // The directory may not have heard of this one yet.
+    const hosts = new Set([...cluster.templates.hostsOf(view.template), cluster.shared.host]);
+    return templateWire(view, [...hosts].toSorted());
+  };
+
   app.get(
     path,
     route("List an app's templates", { scope: "read" }, { params: AppParams, reply: TemplateList }),
-    async ({ params }) => templates.list(params.app_name).map(templateWire),
+    async ({ params }) => templates.list(params.app_name).map(wire),
   );
 
   app.post(
@@ -110,14 +120,14 @@ export function templateRoutes(app: Api, { templates }: Pick<ApiDeps, "templates
     ),
     async ({ params, body }, reply) => {
       const view = await create(params.app_name, body, clientGone(reply));
-      return reply.code(201).send(templateWire(view));
+      return reply.code(201).send(wire(view));
     },
   );
 
   app.get(
     `${path}/:template`,
     route("Show a template", { scope: "read" }, { params: TemplateParams, reply: TemplateReply }),
-    async ({ params }) => templateWire(templates.get(params.app_name, params.template)),
+    async ({ params }) => wire(templates.get(params.app_name, params.template)),
   );
 
   app.post(
@@ -132,7 +142,7 @@ export function templateRoutes(app: Api, { templates }: Pick<ApiDeps, "templates
         description: "The machines are made, or destroyed, after the reply. The template itself does not change.",
       },
     ),
-    async ({ params, body }) => templateWire(templates.setPool(params.app_name, params.template, body.warm_pool)),
+    async ({ params, body }) => wire(templates.setPool(params.app_name, params.template, body.warm_pool)),
   );
 
   app.delete(
@@ -140,10 +150,18 @@ export function templateRoutes(app: Api, { templates }: Pick<ApiDeps, "templates
     route(
       "Delete a template; the machines that were made from it stay",
       { scope: "deploy" },
-      { params: TemplateParams, reply: Ok },
+      {
+        params: TemplateParams,
+        reply: Ok,
+        description:
+          "In a cluster, it is deleted on all hosts. `Hibernaut-Hosts-Missing` names those that are away and have it still: each deletes it when it is back.",
+      },
     ),
-    async ({ params }) => {
-      await templates.delete(params.app_name, params.template);
+    async ({ params: { app_name: appName, template } }, reply) => {
+      const known = cluster && (await knownTemplate(appName, template, cluster));
+      if (known === undefined) await templates.delete(appName, template);
+      const left = known === undefined ? [] : await cluster?.templates.delete(known);
+      if (left !== undefined && left.length > 0) reply.header(MISSING_HEADER, left.join(", "));
       return { ok: true as const };
     },
   );

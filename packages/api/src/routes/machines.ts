@@ -5,6 +5,7 @@ import { given } from "@hibernaut/lib/given";
 import { newLease } from "@hibernaut/machines";
 import { within } from "../access.ts";
 import { clientGone } from "../client-gone.ts";
+import { bringTemplate } from "../cluster/templates.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { FILTER_DESCRIPTION, filterOf, isWanted, MachinesQuery } from "../machine-filter.ts";
 import { requireCluster } from "../require-cluster.ts";
@@ -32,7 +33,7 @@ const ITEM = `${COLLECTION}/:machine_id`;
 const CONFIG_OR_TEMPLATE =
   "A machine is made of `config`, or of a `template` with its configuration, to which `env` may add. Send one of the two.";
 const WHERE_THE_TEMPLATE_IS =
-  "A machine from a template is made on the template's host: leave out `host` and `region`. It can be moved afterwards.";
+  "A machine from a template is made in the region of the template: leave out `region`. In a cluster, `host` chooses the host.";
 const SANDBOX_NEEDS_TEMPLATE = "Sandboxes are made from templates: send `template`, or leave `sandbox` out.";
 const NOTHING_TO_PREWARM = "A prewarm starts a new configuration: send `config`, or leave `prewarm` out.";
 
@@ -94,11 +95,12 @@ export function machineRoutes(
       };
       if ((config === undefined) === (template === undefined) || (env !== undefined && template === undefined))
         throw new HibernautError("invalid_argument", CONFIG_OR_TEMPLATE, { field: "config" });
-      if (template !== undefined && (region !== undefined || request.body.host !== undefined))
+      if (template !== undefined && region !== undefined)
         throw new HibernautError("invalid_argument", WHERE_THE_TEMPLATE_IS, { field: "template" });
       if (sandbox !== undefined && template === undefined)
         throw new HibernautError("invalid_argument", SANDBOX_NEEDS_TEMPLATE, { field: "sandbox" });
       const birth = { ...chosen, ...(env !== undefined && { env }) };
+      if (template !== undefined) await bringTemplate(appName, template, cluster, clientGone(reply));
       const fromTemplate = (word: string) =>
         sandbox === undefined
           ? templates.bear(appName, word, birth, clientGone(reply))

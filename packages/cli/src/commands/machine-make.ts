@@ -23,7 +23,8 @@ const NAME = [
   { flags: "--region <region>", description: "region to run the machine in" },
   {
     flags: "--host <host>",
-    description: "in a cluster, the host to run the machine on (default: one with room and few machines of the app)",
+    description:
+      "in a cluster, the host to run the machine on (default: one with room and few machines of the app; with --template, rather one that has the template)",
   },
 ] as const satisfies readonly Option[];
 
@@ -95,6 +96,7 @@ async function runTemplate(
   args: readonly string[],
   {
     name,
+    host,
     env,
     template: _,
     wait,
@@ -104,13 +106,13 @@ async function runTemplate(
 ): Promise<Result> {
   if (args.length > 0 || Object.keys(given(others)).length > 0)
     throw new UsageError(
-      "A machine from a template has the template's image and configuration. With --template, use only --name, --env and the options for waiting.",
+      "A machine from a template has the template's image and configuration. With --template, use only --name, --host, --env and the options for waiting.",
     );
   const client = await context.client();
   const work = async () => {
     const made = await client.createMachine(context.app, {
       template,
-      ...given({ name }),
+      ...given({ name, host }),
       ...(env !== undefined && { env: pairs("--env", env) }),
     });
     const [born = made] = await started(context, [made], given({ wait, waitTimeout }));

@@ -44,21 +44,24 @@ const list = listCommand({
   ofApp: true,
   examples: ["hibernaut templates list --app shop"],
   fetch: (client, { app }) => client.listTemplates(app),
-  show: ({ app }, _templates) => ({
-    head: ["ID", "NAME", "OF MACHINE", "MACHINES", "POOL", "SIZE", "CREATED"],
-    row: (template) => [
-      template.id,
-      template.name,
-      template.machine_id,
-      String(template.machines.length),
-      poolText(template),
-      megabytes(template.size_bytes),
-      ago(template.created_at),
-    ],
-    spare: ["OF MACHINE"],
-    id: ({ id }) => id,
-    empty: `App ${app} has no templates.`,
-  }),
+  show({ app }, templates) {
+    const inCluster = templates.some(({ hosts }) => hosts !== undefined);
+    return {
+      head: ["ID", "NAME", "OF MACHINE", "MACHINES", ...(inCluster ? ["HOSTS"] : ["POOL"]), "SIZE", "CREATED"],
+      row: (template) => [
+        template.id,
+        template.name,
+        template.machine_id,
+        String(template.machines.length),
+        inCluster ? hostsText(template) : poolText(template),
+        megabytes(template.size_bytes),
+        ago(template.created_at),
+      ],
+      spare: ["OF MACHINE"],
+      id: ({ id }) => id,
+      empty: `App ${app} has no templates.`,
+    };
+  },
 });
 
 const show = command({
@@ -80,10 +83,16 @@ function templateText(template: Template): string {
     ["image", template.image.ref],
     ["of machine", template.machine_id],
     ["machines", template.machines.join(", ") || "none"],
-    ["pool", poolText(template)],
+    ...(template.hosts === undefined
+      ? ([["pool", poolText(template)]] as const)
+      : ([["hosts", hostsText(template)]] as const)),
     ["size", megabytes(template.size_bytes)],
     ["created", localTime(template.created_at)],
   ]);
+}
+
+function hostsText({ hosts = [] }: Template): string {
+  return hosts.join(", ");
 }
 
 function poolText({ pool: { size, ready, warm, reason } }: Template): string {
@@ -116,8 +125,10 @@ const remove = command({
   ofApp: true,
   examples: ["hibernaut templates delete ready --app shop"],
   async run(context, [word = ""]) {
-    await (await context.client()).deleteTemplate(context.app, word);
-    return { document: { ok: true }, text: `Deleted template ${word}.` };
+    let away: string[] = [];
+    await (await context.client()).deleteTemplate(context.app, word, { onMissing: (hosts) => (away = hosts) });
+    const left = away.map((host) => ` Host ${host} has a copy still, and deletes it when it is back.`);
+    return { document: { ok: true }, text: `Deleted template ${word}.${left.join("")}` };
   },
 });
 

@@ -5,6 +5,7 @@
 import type { Machine, MachineConfig, Template } from "@hibernaut/client";
 import type { Context } from "../context.ts";
 import { toFailure } from "../failure.ts";
+import { given } from "../option-values.ts";
 import { sameConfig } from "./plan.ts";
 
 /** What a host refuses to make from a template, it can still do in the ordinary way. */
@@ -45,11 +46,11 @@ export class ReleaseTemplates {
     }
   }
 
-  /** Makes a machine of the group from its template. Undefined if that cannot be done. */
-  create(group: string, config: MachineConfig): Promise<Machine | undefined> {
+  /** Makes a machine of the group from its template, in a cluster on this host. Undefined if that cannot be done. */
+  create(group: string, config: MachineConfig, host?: string): Promise<Machine | undefined> {
     return this.#use(group, config, async (template) => {
       const client = await this.#context.client();
-      return client.createMachine(this.#context.app, { template: template.id });
+      return client.createMachine(this.#context.app, { template: template.id, ...given({ host }) });
     });
   }
 
@@ -100,7 +101,9 @@ export class ReleaseTemplates {
 
 /** Whether what was refused can still be done without a template. */
 export function isUnusable(error: unknown): boolean {
-  return ORDINARY.has(toFailure(error).error);
+  const { error: code, details } = toFailure(error);
+  // The hosts that have it are away, and nothing was made.
+  return ORDINARY.has(code) || (code === "host_unreachable" && details?.template !== undefined);
 }
 
 /** Another deploy may have deleted it. */

@@ -132,9 +132,8 @@ async function carryOut(
   const client = await context.client();
   const { group, config } = step;
   if (step.kind === "create") {
-    // A machine from a template is made where that is.
-    const anywhere = place.host === undefined && place.region === undefined;
-    const born = anywhere ? await templates?.create(group, config) : undefined;
+    // A machine from a template has no choice of a region.
+    const born = place.region === undefined ? await templates?.create(group, config, place.host) : undefined;
     return doneTo(born ?? (await client.createMachine(context.app, { ...place, config })), "created");
   }
   const { id } = step.machine;

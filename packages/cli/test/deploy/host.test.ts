@@ -25,6 +25,13 @@ function claimWhatIsCreated(host: ApiHost): void {
     await cluster.claim(host, app, made.record.id, made.record.name);
     return made;
   });
+  const { templates } = host.platform;
+  const bear = templates.bear.bind(templates);
+  vi.spyOn(templates, "bear").mockImplementation(async (app, ...rest) => {
+    const born = await bear(app, ...rest);
+    await cluster.claim(host, app, born.record.id, born.record.name);
+    return born;
+  });
 }
 
 const SERVICE = 'internal_port = 8080\nauto_stop_machines = "suspend"\n';
@@ -59,4 +66,24 @@ test("a host that the cluster does not have is refused, and no machine is create
   expect(code).toBe(1);
   expect(stderr).toContain("Error: There is no host z in the cluster. `hibernaut cluster status` lists its hosts.");
   expect(placed()).toEqual([[], [], []]);
+});
+
+test("with a template, machines of all hosts begin where the first one stopped, on the host that was named or has room", async () => {
+  const template = "[deploy]\ntemplate = true\n";
+  const origins = () =>
+    cluster.hosts.map(({ platform }) =>
+      platform.machines.list("shop").map(({ record }) => [record.config.image.split("@")[0], record.origin?.kind]),
+    );
+  const through = { HIBERNAUT_API_URL: cluster.hosts[0].url, HIBERNAUT_API_TOKEN: cluster.token };
+  expect(await deploy("app:1", { host: "b", more: template })).toMatchObject({ code: 0 });
+  await cluster.setUp("b", { memoryMb: { total: 8192, free: 0 } });
+  await cluster.setUp("a", { memoryMb: { total: 8192, free: 0 } });
+  const scaled = await cli.hibernaut("scale count 2 --app shop", through);
+  expect(scaled, scaled.stderr).toMatchObject({ code: 0 });
+  expect(origins()).toEqual([[], [["app:1", undefined]], [["app:1", "template"]]]);
+  const second = await deploy("app:2", { host: "b", more: template });
+  expect(second, second.stderr).toMatchObject({ code: 0 });
+  expect(origins()).toEqual([[], [["app:2", undefined]], [["app:2", "template"]]]);
+  for (const { platform } of cluster.hosts)
+    for (const each of platform.templates.list("shop")) expect(each.template.name).toBe("release-2-web");
 });

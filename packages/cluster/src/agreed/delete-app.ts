@@ -35,7 +35,7 @@ export async function deleteApp(
   try {
     await empty();
     await noMachines(view, app);
-    await forgetVolumes(directory, app);
+    for (const prefix of OF_AN_APP) await forgetUnder(`${prefix}${app}/`, directory);
     while (await agreed.change((draft) => removeSome(draft, app)));
   } catch (error) {
     await agreed.change((draft) => keep(draft, app)).catch(() => {}); // the deletion can be tried again, which says why
@@ -56,9 +56,11 @@ function keep(draft: Draft, name: string): void {
   if (deleting === true) draft.put(KEYS.apps + name, app);
 }
 
-/** Forgets where the app's volumes were moved: no host has one of them any more. */
-async function forgetVolumes(directory: DeleteOptions["directory"], app: string): Promise<void> {
-  const { entries } = await directory.list(`${KEYS.volumes}${app}/`);
+/** What tells where something of an app is: no host has any of it any more. */
+const OF_AN_APP = [KEYS.volumes, KEYS.templates, KEYS.templateNames];
+
+async function forgetUnder(prefix: string, directory: DeleteOptions["directory"]): Promise<void> {
+  const { entries } = await directory.list(prefix);
   for (let first = 0; first < entries.length; first += AT_ONCE)
     await directory.transact(
       [],

@@ -49,7 +49,7 @@ export async function choose(
 }
 
 /** What a host has published of its hypervisor: every field is text. Undefined when that says nothing. */
-function identityOf({ hypervisor: text }: Pick<HostRecord, "hypervisor">): HypervisorIdentity | undefined {
+export function identityOf({ hypervisor: text }: Pick<HostRecord, "hypervisor">): HypervisorIdentity | undefined {
   if (text?.version === undefined) return undefined;
   const { cpu_features: features, ...plain } = text;
   return {

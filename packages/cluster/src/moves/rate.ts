@@ -1,4 +1,4 @@
-/** How fast machines may leave this host, all moves together. */
+/** How fast machines and templates may leave this host, all together. */
 import { setTimeout as delay } from "node:timers/promises";
 
 const BYTES_PER_MB = 1024 * 1024;

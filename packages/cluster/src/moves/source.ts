@@ -22,7 +22,7 @@ import type { PeerCall } from "../peer-call.ts";
 import { announce, callOff } from "./intent.ts";
 import { memoryOf } from "./pack.ts";
 import type { Fit, FitPapers } from "./papers.ts";
-import { Rate } from "./rate.ts";
+import type { Rate } from "./rate.ts";
 import {
   beingMoved,
   forgotten,
@@ -63,21 +63,19 @@ interface SourceOptions {
   folderOf(id: string): string;
   /** Takes in a machine that came back to this host before it was known that it had left. */
   takeIn(id: string): Promise<unknown>;
-  /** How fast machines leave this host, in MB per second, all together. 0: as fast as possible. */
-  rateMb: number;
+  /** How fast machines leave this host, all together. */
+  rate: Rate;
   log: Log;
   closing: AbortSignal;
 }
 
 export class MoveSource {
   readonly #options: SourceOptions;
-  readonly #rate: Rate;
   /** The host that each machine is being moved to. */
   readonly #moving = new Map<string, string>();
 
   constructor(options: SourceOptions) {
     this.#options = options;
-    this.#rate = new Rate(options.rateMb);
   }
 
   /**
@@ -232,15 +230,12 @@ export class MoveSource {
     { to, cold, tell }: { to: string; cold: boolean; tell: Tell },
     signal: AbortSignal,
   ): Shipment {
-    const { call, cluster, folderOf, volumes, log } = this.#options;
+    const { call, cluster, folderOf, volumes, rate, log } = this.#options;
     const { id, state } = record;
     const present = state === "running" ? "memory" : memoryOf(record);
     const memory = cold ? undefined : present;
     const folder = folderOf(id);
-    return new Shipment(
-      { id, to, from: cluster.host, call, folder, memory, volumes, rate: this.#rate, log, tell },
-      signal,
-    );
+    return new Shipment({ id, to, from: cluster.host, call, folder, memory, volumes, rate, log, tell }, signal);
   }
 }
 

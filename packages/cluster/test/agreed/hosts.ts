@@ -20,6 +20,7 @@ import { KEYS } from "../../src/keys.ts";
 import { LocalDirectory } from "../../src/local/directory.ts";
 import { newerOn } from "../../src/ownership/volumes.ts";
 import { put } from "../../src/stored.ts";
+import { type OpenTemplateClaims, openTemplateClaims } from "../../src/templates/claims.ts";
 import { DirectoryView } from "../../src/view.ts";
 
 /** A host in its cluster. */
@@ -29,6 +30,7 @@ export interface TestHost {
   platform: FakePlatform;
   cluster: Cluster;
   shared: SharedRecords;
+  claims: OpenTemplateClaims;
   /** What of the store all hosts share. */
   records(): Map<string, object>;
   /** Ends the host as a crash does. `start` begins again on what it stored. */
@@ -96,7 +98,7 @@ interface HostOptions extends Required<Pick<Options, "peers" | "parts">> {
 }
 
 async function openHost({ name, world, file, peers, parts }: HostOptions): Promise<TestHost> {
-  let running: { platform: FakePlatform; cluster: Cluster; shared: SharedRecords; stop(): Promise<void> } | undefined;
+  let running: (Pick<TestHost, "platform" | "cluster" | "shared" | "claims"> & { stop(): Promise<void> }) | undefined;
   const now = () => {
     if (running === undefined) throw new Error(`host ${name} is not running`);
     return running;
@@ -113,21 +115,26 @@ async function openHost({ name, world, file, peers, parts }: HostOptions): Promi
     get shared() {
       return now().shared;
     },
+    get claims() {
+      return now().claims;
+    },
     records: () => agreedRecords(world.store, ""),
     async stop() {
       await running?.stop();
       running = undefined;
     },
     async start() {
-      const platform = await startPlatform(world, {
-        ...parts,
-        refuseVolume: (app) => requireLasting(now().cluster.view, app),
-        newerOn: (volume) => newerOn(volume, name, (key) => now().cluster.view.value(key)),
-      });
       const own = new LocalDirectory(file);
       const view = new DirectoryView({ directory: own });
       view.start();
       const cluster: Cluster = { host: name, record: RECORD, directory: own, view, lease: ALIVE, peers };
+      const claims = openTemplateClaims(cluster, { info() {}, warn() {} });
+      const platform = await startPlatform(world, {
+        ...parts,
+        wrap: (deps) => ({ ...deps, templateClaims: claims }),
+        refuseVolume: (app) => requireLasting(now().cluster.view, app),
+        newerOn: (volume) => newerOn(volume, name, (key) => now().cluster.view.value(key)),
+      });
       const keyFile = join(world.folder, "secrets.key");
       const shared = openAgreed({
         cluster,
@@ -141,7 +148,9 @@ async function openHost({ name, world, file, peers, parts }: HostOptions): Promi
         platform,
         cluster,
         shared,
+        claims,
         async stop() {
+          claims.close();
           shared.close();
           await view.close();
           await own.close();

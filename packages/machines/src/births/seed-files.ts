@@ -5,6 +5,8 @@
  *   templates/<id>/                a template
  *   templates/tmp-<id>/            a seed that is being taken, or of a fork in progress
  *   templates/births/<machine>/    the files of a machine that is about to be born, or to be restored
+ *   templates/contents/<id>.json   what a template consists of, for other hosts; made again if it is gone
+ *   templates/arriving/<id>/       what has come of a template of another host, and may be continued
  */
 import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
@@ -16,6 +18,8 @@ import type { FileCopier } from "../file-copier.ts";
 
 const TEMPORARY = "tmp-";
 const BIRTHS = "births";
+const ARRIVING = "arriving";
+const CONTENTS = "contents";
 /** The files of a machine that another one has no use for. */
 const OWN = ["logs", "console.log"];
 
@@ -38,6 +42,16 @@ export class SeedFiles {
   /** The directory of a seed that is not a template, or not yet. */
   draft(id: string): string {
     return join(this.#root, TEMPORARY + id);
+  }
+
+  /** The file with what a template consists of. Not in its directory, which never changes. */
+  contents(id: string): string {
+    return join(this.#root, CONTENTS, `${id}.json`);
+  }
+
+  /** Where templates of other hosts are put together, each in a directory named by its id. A restart of the platform leaves it. */
+  get arrivals(): string {
+    return join(this.#root, ARRIVING);
   }
 
   /** Whether copies share their blocks with what they are copies of. */
@@ -63,17 +77,17 @@ export class SeedFiles {
     return new SeedCopier(this.draft(id), this.#machineRoot);
   }
 
-  /** A draft becomes a template, durably. Resolves with what it takes on the disk, in bytes. */
-  async publish(id: string): Promise<number> {
-    const entries = await readdir(this.draft(id), { recursive: true, withFileTypes: true });
+  /** A draft, or what is whole in another directory, becomes a template, durably. Resolves with what it takes on the disk, in bytes. */
+  async publish(id: string, from = this.draft(id)): Promise<number> {
+    const entries = await readdir(from, { recursive: true, withFileTypes: true });
     const sizes = entries.map(async (entry) => {
       const path = join(entry.parentPath, entry.name);
       await flush(path);
       return allocatedBytes(await stat(path));
     });
     const bytes = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
-    await flush(this.draft(id));
-    await rename(this.draft(id), this.folder(id));
+    await flush(from);
+    await rename(from, this.folder(id));
     await flush(this.#root);
     return bytes;
   }
@@ -85,6 +99,7 @@ export class SeedFiles {
   /** Deletes a template's files. Safe to repeat. */
   async remove(id: string): Promise<void> {
     await rename(this.folder(id), this.draft(id)).catch(ifAbsent(undefined));
+    await rm(this.contents(id), { force: true });
     await this.removeDraft(id);
   }
 
@@ -142,6 +157,8 @@ export class SeedFiles {
     /** The machine's generation; empty if it has none. Undefined if there is no such machine. */
     machine(id: string): string | undefined;
     template(id: string): boolean;
+    /** Whether what has come of templates of other hosts may be continued. Not on a host that has left its cluster. */
+    arriving: boolean;
   }): Promise<void> {
     const births = join(this.#root, BIRTHS);
     for (const id of await readdir(births).catch(ifAbsent<string[]>([]))) {
@@ -151,8 +168,11 @@ export class SeedFiles {
         await this.replace(id, generation);
       else await rm(join(births, id), { recursive: true, force: true });
     }
+    for (const file of await readdir(join(this.#root, CONTENTS)).catch(ifAbsent<string[]>([])))
+      if (!stored.template(file.replace(/\.json$/, ""))) await rm(join(this.#root, CONTENTS, file), { force: true });
     for (const id of await readdir(this.#root).catch(ifAbsent<string[]>([])))
-      if (id !== BIRTHS && !stored.template(id)) await rm(join(this.#root, id), { recursive: true, force: true });
+      if (id !== BIRTHS && id !== CONTENTS && !(id === ARRIVING && stored.arriving) && !stored.template(id))
+        await rm(join(this.#root, id), { recursive: true, force: true });
   }
 }
 

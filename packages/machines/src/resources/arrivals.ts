@@ -32,11 +32,17 @@ export class Arrivals {
    * Why the machine could not run here as it is: a stable word, a colon and what differs. Undefined when it could. Imports
    * its image if that is not here; rejects as the image store does.
    */
-  async unfit({ record, taken, rootfs }: Papers): Promise<string | undefined> {
-    const { network, bundles, snapshots, hypervisor, store } = this.#deps;
+  async unfit(papers: Papers): Promise<string | undefined> {
+    const { address } = papers.record;
+    if (!this.#deps.network.owns(address))
+      return `network_changed: ${address} is not an address of this host's network`;
+    return this.unfitState(papers);
+  }
+
+  /** The same for the state of a machine from which others are born: they get addresses of their own. */
+  async unfitState({ record, taken, rootfs }: Papers): Promise<string | undefined> {
+    const { bundles, snapshots, hypervisor, store } = this.#deps;
     if (store.apps.get(record.app) === undefined) return `there is no app ${record.app} yet`;
-    if (!network.owns(record.address))
-      return `network_changed: ${record.address} is not an address of this host's network`;
     if (taken !== null && bundles.get(record.bundleVersion) === undefined)
       return `guest_bundle_changed: this host does not have guest bundle ${record.bundleVersion}`;
     const refusal = taken && snapshots.refusal(taken, originOf(record, this.#deps, hypervisor.identity()));

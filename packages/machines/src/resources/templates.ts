@@ -9,11 +9,13 @@ import { given } from "@hibernaut/lib/given";
 import { messageOf } from "@hibernaut/lib/text";
 import { type Births, launch, requireName } from "../births/bear.ts";
 import { bearFrom, requireTemplate, type TemplateBirths } from "../births/from-template.ts";
+import { madeOf } from "../births/made-template.ts";
 import type { Pools, PoolView } from "../births/pools.ts";
 import { type Preparation, prepareMachine } from "../births/prepare.ts";
 import { bytesOf, generationIn, requireSeed, takeSeed } from "../births/seed.ts";
 import type { MachineController } from "../controller.ts";
 import { createMachine } from "../create-machine.ts";
+import type { MachineDependencies } from "../dependencies.ts";
 import { newMachineId, newMachineName } from "../identity.ts";
 import { requireApp, sameApp } from "../require-app.ts";
 import { type MachineView, viewOf } from "../view.ts";
@@ -66,7 +68,7 @@ export class Templates {
   ): Promise<TemplateView> {
     const { deps, controllers } = this.#options;
     const { record } = controllers.find(app, word);
-    this.#requireName(app, chosen.name);
+    await this.#requireName(app, chosen.name);
     this.#requirePool(chosen.warmPool ?? 0);
     requireSeed(record, deps);
     // A request in the memory would continue in every machine that is born from it.
@@ -91,7 +93,7 @@ export class Templates {
     const { deps, controllers, drain } = this.#options;
     drain.refuseWork();
     requireApp(deps.store.apps, app);
-    this.#requireName(app, name);
+    await this.#requireName(app, name);
     this.#requirePool(warmPool ?? 0);
     if ((preparation.config.mounts ?? []).length > 0)
       throw new HibernautError(
@@ -151,20 +153,42 @@ export class Templates {
       await deps.snapshots.sealIn(generationIn(seed.folder, seed.record), record.id, signal);
       const sizeBytes = await files.publish(id);
       const createdAt = (deps.clock?.() ?? new Date()).toISOString();
-      requireSame();
-      controllers.deletions.requireLasting(app);
-      // Others may have been made meanwhile. Its files count from when it is stored.
-      deps.diskQuota?.require(app, sizeBytes);
       const machine = { ...keptOf(seed.record), ...(programs !== undefined && { programs }) };
       const template = { id, app, name, createdAt, sizeBytes, warmPool, machine };
-      if (!deps.store.templates.insert(template)) {
-        this.#requireName(app, name);
+      const store = () => {
+        requireSame();
+        controllers.deletions.requireLasting(app);
+        // Others may have been made meanwhile. Its files count from when it is stored.
+        deps.diskQuota?.require(app, sizeBytes);
+        if (deps.store.templates.insert(template)) return;
         requireApp(deps.store.apps, app);
-      }
+        requireFreeName(deps.store, app, name);
+      };
+      if (deps.templateClaims === undefined) store();
+      else await deps.templateClaims.claim(await madeOf(template, deps), store, signal);
       if (warmPool > 0) this.#pools.look(id);
       return this.#view(template);
     } catch (error) {
       await files.remove(id);
+      throw error;
+    }
+  }
+
+  /**
+   * Stores a template that was made on another host, whose files `publish` puts in their place. Rejects with
+   * `failed_precondition` when another template of this host has its name; then nothing of it is left.
+   */
+  async adopt(template: TemplateRecord, publish: () => Promise<number>): Promise<void> {
+    const { store, files } = this.#options.deps;
+    const { id, app, name } = template;
+    try {
+      const sizeBytes = await publish();
+      requireApp(store.apps, app);
+      if (store.templates.insert({ ...template, sizeBytes, warmPool: 0, copied: true })) return;
+      const message = `This host has another template named ${name} of app ${app}, from before names were those of all hosts. Delete that one first, by its ID.`;
+      throw new HibernautError("failed_precondition", message, { template: id });
+    } catch (error) {
+      await files.seeds.remove(id);
       throw error;
     }
   }
@@ -201,12 +225,18 @@ export class Templates {
 
   /** Deletes a template. The machines that were born from it stay: each has files of its own. */
   async delete(app: string, word: string): Promise<void> {
-    await this.#remove(requireTemplate(this.#options.deps, app, word));
+    await this.#end(requireTemplate(this.#options.deps, app, word));
+  }
+
+  /** Deletes what this host has of a template that no host may use any more. */
+  async drop(id: string): Promise<void> {
+    const template = this.#options.deps.store.templates.get(id);
+    if (template !== undefined) await this.#remove(template);
   }
 
   /** Deletes all templates of an app. */
   async deleteAll(app: string): Promise<void> {
-    for (const template of this.#options.deps.store.templates.list(app)) await this.#remove(template);
+    for (const template of this.#options.deps.store.templates.list(app)) await this.#end(template);
     await this.#pools.emptyApp(app);
   }
 
@@ -227,11 +257,18 @@ export class Templates {
     throw new HibernautError("failed_precondition", message, { field: "warm_pool" });
   }
 
+  /** In a cluster, all hosts are told first: a copy that one of them keeps would otherwise be the template. */
+  async #end(template: TemplateRecord): Promise<void> {
+    await this.#options.deps.templateClaims?.end(template);
+    await this.#remove(template);
+  }
+
   async #remove(template: TemplateRecord): Promise<void> {
-    const { store, files } = this.#options.deps;
+    const { store, files, templateClaims } = this.#options.deps;
     store.templates.remove(template);
     await this.#pools.empty(template.id);
     await files.seeds.remove(template.id);
+    templateClaims?.left(template);
   }
 
   /** Programs that run already cannot get another environment. Throws when the machine could not be started now. */
@@ -254,14 +291,13 @@ export class Templates {
     });
   }
 
-  #requireName(app: string, name: string | undefined): void {
+  async #requireName(app: string, name: string | undefined): Promise<void> {
     if (name === undefined) return;
     if (!isValidName(name))
       throw new HibernautError("invalid_argument", `A template's name ${NAME_RULE}.`, { field: "name", value: name });
-    const holder = this.#options.deps.store.templates.list(app).find((one) => one.name === name);
-    if (holder === undefined) return;
-    const message = `App ${app} already has a template named ${name} (${holder.id}). Choose another name, or delete it first.`;
-    throw new HibernautError("already_exists", message, { template: holder.id });
+    const { store, templateClaims } = this.#options.deps;
+    requireFreeName(store, app, name);
+    await templateClaims?.requireFree(app, name);
   }
 
   #view(template: TemplateRecord): TemplateView {
@@ -273,6 +309,21 @@ export class Templates {
       machines: born.filter(({ origin }) => origin?.template === template.id).map(({ id }) => id),
     };
   }
+}
+
+function requireFreeName(
+  { templates }: Pick<MachineDependencies["store"], "templates">,
+  app: string,
+  name: string,
+): void {
+  const holder = templates.list(app).find((one) => one.name === name);
+  if (holder !== undefined) throw nameTaken(app, name, holder.id);
+}
+
+/** Another template of the app has the name. */
+export function nameTaken(app: string, name: string, holder: string): HibernautError {
+  const message = `App ${app} already has a template named ${name} (${holder}). Choose another name, or delete it first.`;
+  return new HibernautError("already_exists", message, { template: holder });
 }
 
 /** What is kept of the machine's record: what a birth needs, and nothing that is over with the moment. */

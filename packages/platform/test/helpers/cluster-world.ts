@@ -17,9 +17,9 @@ import { leaveGuests } from "../../../cluster/src/evacuation/left-guests.ts";
 import { LocalDirectory } from "../../../cluster/src/local/directory.ts";
 import { type ClusterMachines, openClusterMachines } from "../../../cluster/src/machines.ts";
 import { arrivingVolumes } from "../../../cluster/src/moves/papers.ts";
-import { serveMoves } from "../../../cluster/src/moves/routes.ts";
 import { type OpenOwnership, openOwnership } from "../../../cluster/src/ownership/open.ts";
 import { peerCall } from "../../../cluster/src/peer-call.ts";
+import { openTemplateClaims } from "../../../cluster/src/templates/claims.ts";
 import { DirectoryView } from "../../../cluster/src/view.ts";
 import { FakeHost, FakeHypervisor } from "../../../hypervisor/src/fake/index.ts";
 import { type FakePlatform, newWorld, type PlatformParts, startPlatform, type World } from "./fake-world.ts";
@@ -224,9 +224,10 @@ async function openHost(name: string, { world, file, parts, ports }: OpenHostOpt
     const peers = { target: () => ({ host: "127.0.0.1", port: 0, tls: {} }) };
     const cluster: Cluster = { host: name, record, directory, view, lease, peers };
     const ownership = openOwnership(cluster, log);
+    const claims = openTemplateClaims(cluster, log);
     let volumes: VolumeTravel | undefined;
     const wrap: NonNullable<PlatformParts["wrap"]> = (deps) => {
-      const owned = mortality.wrap({ ...deps, ownership });
+      const owned = mortality.wrap({ ...deps, ownership, templateClaims: claims });
       volumes = owned.volumes.travel;
       return own.wrap?.(owned) ?? owned;
     };
@@ -247,17 +248,21 @@ async function openHost(name: string, { world, file, parts, ports }: OpenHostOpt
       },
     });
     const call = peerCall(client);
-    const { arrivals, departures } = platform;
+    const { arrivals, departures, templateTravel } = platform;
     const custody = mortality.guard(platform.custody, "custody", { async: ["takeAway"], sync: ["takeIn"] });
-    const resources = { departures, custody, arrivals: mortality.guard(arrivals, "arrivals", { async: ["place"] }) };
+    const resources = {
+      ...{ departures, custody, templateTravel },
+      arrivals: mortality.guard(arrivals, "arrivals", { async: ["place"] }),
+    };
     const folderOf = (id: string) => join(world.folder, "machines", id);
     const settings = { moveRateMb: 0, clusterGraceMs: 60_000 };
     const machines = openClusterMachines({
-      ...{ cluster, ownership, resources, call, dataDir: world.folder, folderOf, settings, log },
+      ...{ cluster, ownership, claims, resources, call, dataDir: world.folder, folderOf, settings, log },
+      send: (...request) => client.send(...request),
       volumes: volumes ?? platform.volumes.travel,
     });
     const { moves } = machines;
-    const server = createServer((incoming, response) => void serveMoves(moves.target, incoming, response));
+    const server = createServer((incoming, response) => void machines.route(incoming, response));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     ports.set(name, (server.address() as { port: number }).port);
     Object.assign(host, { cluster, ownership, moves, machines, platform });

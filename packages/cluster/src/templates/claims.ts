@@ -1,0 +1,133 @@
+/** Which templates this host has, as all hosts of the cluster know it: told when they are made, and kept right afterwards. */
+import type { TemplateRecord } from "@hibernaut/domain/template";
+import { background } from "@hibernaut/lib/background";
+import type { MadeTemplate, TemplateClaims, TemplateTravel } from "@hibernaut/machines";
+import type { Cluster } from "../cluster.ts";
+import { decides } from "../first-host.ts";
+import { KEYS, type SharedTemplate } from "../keys.ts";
+import { type Log, untilDone } from "../ownership/retry.ts";
+import { read } from "../stored.ts";
+import { bytesOf, digestOf } from "./contents.ts";
+import { KnownTemplates } from "./known.ts";
+import { claimTemplate, endTemplate, type IfTaken, leaveTemplate, requireFreeName, templateKey } from "./records.ts";
+import { keptContents } from "./source.ts";
+
+export interface OpenTemplateClaims extends TemplateClaims {
+  readonly known: KnownTemplates;
+  /** A template is about to be stored here. Returns how to end that. */
+  busy(id: string): () => void;
+  /**
+   * From now on, gives up templates that were ended on any host, and keeps what the directory says of this host's right. Call
+   * it once machines are recovered.
+   */
+  follow(travel: TemplateTravel): void;
+  close(): void;
+}
+
+export function openTemplateClaims(cluster: Cluster, log: Log): OpenTemplateClaims {
+  const { host, directory, view } = cluster;
+  const known = new KnownTemplates(view);
+  const closing = new AbortController();
+  const { signal } = closing;
+  /** What is made here, or arrives, at the moment, by id: how many are at it. */
+  const atWork = new Map<string, number>();
+  const running = new DisposableStack();
+
+  const busy = (id: string) => {
+    atWork.set(id, (atWork.get(id) ?? 0) + 1);
+    return () => {
+      const left = (atWork.get(id) ?? 1) - 1;
+      if (left > 0) atWork.set(id, left);
+      else atWork.delete(id);
+    };
+  };
+  const tell = async ({ template, taken, ...place }: MadeTemplate, ifTaken: IfTaken, limit: AbortSignal) => {
+    const files = await keptContents(place, template, limit);
+    const { id, app, name } = template;
+    const shared = { id, app, name, digest: digestOf(template, files), bytes: bytesOf(files), taken };
+    await claimTemplate(shared, host, { directory, ifTaken });
+  };
+  const left = (which: Pick<SharedTemplate, "app" | "id">, hosts: readonly string[] = [host]) => {
+    const what = `telling the cluster which hosts have template ${which.id}`;
+    background(
+      untilDone(() => leaveTemplate(which, hosts, directory), { what, log, signal }),
+      what,
+    );
+  };
+  return {
+    known,
+    busy,
+    requireFree: (app, name) => requireFreeName({ app, name }, directory),
+    async claim(made, store, limit) {
+      using over = new DisposableStack();
+      over.defer(busy(made.template.id));
+      try {
+        await tell(made, "refuse", limit);
+        store();
+      } catch (error) {
+        left(made.template);
+        throw error;
+      }
+    },
+    async end(which) {
+      await endTemplate(which, directory);
+    },
+    left: (which) => left(which),
+    follow(travel) {
+      const parts = { cluster, known, travel, left, isBusy: (id: string) => atWork.has(id), log };
+      const look = () => lookAt(parts);
+      running.defer(view.subscribe(KEYS.templates, look));
+      running.defer(view.subscribe(KEYS.members, look));
+      const claimLost = async () => {
+        for (const template of await lostClaims(parts)) await tell(await travel.made(template), "go without", signal);
+      };
+      const what = "telling the cluster which templates this host has";
+      const claimAll = () => background(untilDone(claimLost, { what, log, signal }), what);
+      running.defer(cluster.lease.subscribe((state) => state === "live" && claimAll()));
+      look();
+      claimAll();
+    },
+    close() {
+      running.dispose();
+      closing.abort();
+    },
+  };
+}
+
+interface Parts {
+  cluster: Cluster;
+  known: KnownTemplates;
+  travel: Pick<TemplateTravel, "list" | "get" | "drop">;
+  left(which: Pick<SharedTemplate, "app" | "id">, hosts?: readonly string[]): void;
+  isBusy(id: string): boolean;
+  log: Log;
+}
+
+/** Gives up what was ended on another host, and takes back what the directory says of this host, or of one that left, and is not so. */
+function lookAt({ cluster, known, travel, left, isBusy }: Parts): void {
+  const { host } = cluster;
+  for (const template of known.all()) {
+    const { id, hosts, ended } = template;
+    if (!hosts.includes(host) || isBusy(id)) continue;
+    const isHere = travel.get(id) !== undefined;
+    if (isHere && ended === true) background(travel.drop(id), "deleting a template that was deleted on another host");
+    else if (!isHere) left(template);
+  }
+  // One host is enough for what nobody else can say.
+  if (decides(cluster)) for (const { template, hosts } of known.ofLeavers()) left(template, hosts);
+}
+
+/** The templates of this host of which the directory does not say so. Rejects while it does not answer. */
+async function lostClaims({ cluster, travel, isBusy, log }: Parts): Promise<TemplateRecord[]> {
+  const lost: TemplateRecord[] = [];
+  for (const template of travel.list()) {
+    if (isBusy(template.id)) continue;
+    const shared = (await read<SharedTemplate>(cluster.directory, templateKey(template)))?.value;
+    // It may have been deleted here meanwhile, or by another host while this one was away.
+    if (shared?.hosts.includes(cluster.host) === true || travel.get(template.id) === undefined) continue;
+    if (shared?.ended === true) await travel.drop(template.id);
+    else lost.push(template);
+    log.info({ template: template.id }, "the cluster did not know of a template of this host");
+  }
+  return lost;
+}

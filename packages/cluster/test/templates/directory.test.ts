@@ -1,0 +1,151 @@
+/** What the hosts of a cluster agree on about templates: names, which hosts have one, and that it is deleted. */
+import { never } from "@hibernaut/lib/async";
+import { describe, expect, test, vi } from "vitest";
+import { KEYS } from "../../src/keys.ts";
+import { put } from "../../src/stored.ts";
+import { backupOf, fakeHosts, killBefore, TRIES } from "../fake-hosts.ts";
+import { born, bring, keep, shared, templates } from "./hosts.ts";
+
+const nameOf = ({ cluster }: Parameters<typeof shared>[0], name: string) =>
+  cluster.view.value(`${KEYS.templateNames}shop/${name}`);
+
+describe("a name", () => {
+  test("is one template's in the cluster, also when two hosts give it in the same moment", async () => {
+    const { a, b } = await fakeHosts("a", "b");
+    const made = await Promise.allSettled([keep(a), keep(b)]);
+    expect(made.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+    const [failed] = made.filter((each) => each.status === "rejected");
+    expect(failed?.reason).toMatchObject({ code: "already_exists" });
+    const [[id = ""], none] = [templates(a), templates(b)].toSorted((one, other) => other.length - one.length) as [
+      string[],
+      string[],
+    ];
+    expect(none).toEqual([]);
+    await vi.waitFor(() => expect([nameOf(a, "ready"), nameOf(b, "ready")]).toEqual([id, id]));
+  });
+
+  test("that two hosts gave before it was shared means the first one, and the other is found by its ID", async () => {
+    const { a, b } = await fakeHosts("a", "b");
+    await a.restart({ wrap: ({ templateClaims: _none, ...deps }) => deps });
+    await b.restart({ wrap: ({ templateClaims: _none, ...deps }) => deps });
+    const [first, second] = [await keep(a), await keep(b)];
+    await a.restart();
+    await vi.waitFor(() => expect(shared(b, first.id)?.hosts).toEqual(["a"]), TRIES);
+    await b.restart();
+    await vi.waitFor(() => expect(shared(a, second.id)?.hosts).toEqual(["b"]), TRIES);
+    expect(nameOf(a, "ready")).toBe(first.id);
+    expect(a.machines.templates.find("shop", "ready")?.id).toBe(first.id);
+    expect(a.machines.templates.find("shop", second.id)?.id).toBe(second.id);
+    await expect(bring(a, second.id)).rejects.toMatchObject({
+      code: "failed_precondition",
+      message: expect.stringContaining("another template named ready"),
+    });
+    expect(templates(a)).toEqual([first.id]);
+    await vi.waitFor(() => expect(shared(a, second.id)?.hosts).toEqual(["b"]));
+  });
+});
+
+describe("a deletion", () => {
+  test("is kept by a host that was away, which deletes its copy when it is back; machines stay", async () => {
+    const { a, b, c } = await fakeHosts("a", "b", "c");
+    const { id, nonce } = await keep(a);
+    await vi.waitFor(() => expect(shared(b, id)).toBeDefined());
+    await bring(b);
+    expect(await born(b, id)).toBe(nonce);
+    const machines = b.platform.machines.list("shop").length;
+    await vi.waitFor(() => expect(shared(c, id)?.hosts).toEqual(["a", "b"]));
+    await b.stop();
+    await c.cluster.directory.transact([], [{ key: `${KEYS.hosts}b`, value: null }]);
+    await vi.waitFor(() => expect(c.cluster.view.host("b")?.up).toBeUndefined());
+    await expect(c.machines.templates.delete({ app: "shop", id })).resolves.toEqual(["b"]);
+    expect(templates(a)).toEqual([]);
+    await vi.waitFor(() => expect(shared(a, id)).toMatchObject({ hosts: ["b"], ended: true }));
+    expect(a.machines.templates.find("shop", id)).toBeUndefined();
+    const { id: next } = await keep(a);
+    await b.restart();
+    await vi.waitFor(() => expect(templates(b)).toEqual([]), TRIES);
+    await vi.waitFor(() => expect(shared(b, id)).toBeUndefined());
+    expect(b.platform.machines.list("shop")).toHaveLength(machines);
+    expect(nameOf(b, "ready")).toBe(next);
+  });
+
+  const dying = async (step: string) => {
+    const { a, b } = await fakeHosts("a", "b");
+    const { id } = await keep(a);
+    await vi.waitFor(() => expect(shared(b, id)).toBeDefined());
+    await bring(b);
+    await killBefore(a, step, () => a.platform.templates.delete("shop", id));
+    await a.restart();
+    if (step === "directory.transact") {
+      expect([templates(a), templates(b)]).toEqual([[id], [id]]);
+      await a.platform.templates.delete("shop", id);
+    }
+    await vi.waitFor(() => expect([templates(a), templates(b)]).toEqual([[], []]), TRIES);
+    await vi.waitFor(() => expect([shared(a, id), nameOf(a, "ready")]).toEqual([undefined, undefined]), TRIES);
+  };
+  const title = "by a host that dies before %s happens as a whole, or not at all";
+  test.each(["templates.remove"])(title, dying);
+  test.each(["directory.transact", "seeds.remove"])(title, { tags: "again" }, dying);
+
+  test("needs the directory: without it the template stays", async () => {
+    const { a } = await fakeHosts("a");
+    const { id } = await keep(a);
+    a.cut(true);
+    await expect(a.platform.templates.delete("shop", id)).rejects.toMatchObject({ code: "unavailable" });
+    expect(templates(a)).toEqual([id]);
+    a.cut(false);
+    await a.platform.templates.delete("shop", id);
+    expect(templates(a)).toEqual([]);
+  });
+});
+
+test("a template is not made when its host dies, or the directory does not answer, before it is told", async () => {
+  const { world, a } = await fakeHosts("a");
+  await killBefore(a, "templates.insert", () => keep(a));
+  await a.restart();
+  expect(templates(a)).toEqual([]);
+  await vi.waitFor(async () => {
+    const keys = (await backupOf(world)).map(({ key }) => key);
+    expect(keys.filter((key) => key.startsWith(KEYS.templates) || key.startsWith(KEYS.templateNames))).toEqual([]);
+  }, TRIES);
+  const machine = a.platform.machines.list("shop")[0]?.record.id ?? "";
+  a.cut(true);
+  const making = a.platform.templates.createOf("shop", { machine, name: "ready" }, never());
+  await expect(making).rejects.toMatchObject({ code: "unavailable" });
+  expect(templates(a)).toEqual([]);
+});
+
+test("a directory that has lost a template is told of it again by each host that has it", async () => {
+  const { world, a, b } = await fakeHosts("a", "b");
+  const before = await backupOf(world);
+  const { id } = await keep(a);
+  await vi.waitFor(() => expect(shared(b, id)).toBeDefined());
+  await bring(b);
+  const lost = [`${KEYS.templates}shop/${id}`, `${KEYS.templateNames}shop/ready`];
+  expect(before.map(({ key }) => key)).not.toContain(lost[0]);
+  await world.directory.transact(
+    [],
+    lost.map((key) => ({ key, value: null })),
+  );
+  await Promise.all([a.restart(), b.restart()]);
+  await vi.waitFor(() => expect(shared(a, id)?.hosts.toSorted()).toEqual(["a", "b"]), TRIES);
+  expect(nameOf(a, "ready")).toBe(id);
+});
+
+test("a host that left the cluster has no template any more, and what only it had is forgotten", async () => {
+  const { world, a, b } = await fakeHosts("a", "b");
+  const [mine, theirs] = [await keep(a, { name: "mine" }), await keep(b, { name: "theirs" })];
+  await vi.waitFor(() => expect(shared(b, mine.id)).toBeDefined());
+  await bring(b, "mine");
+  await b.stop();
+  await world.directory.transact(
+    [],
+    [KEYS.hosts, KEYS.members].map((kind) => ({ key: `${kind}b`, value: null })),
+  );
+  await vi.waitFor(() => expect([shared(a, mine.id)?.hosts, shared(a, theirs.id)]).toEqual([["a"], undefined]), TRIES);
+  expect([nameOf(a, "mine"), nameOf(a, "theirs")]).toEqual([mine.id, undefined]);
+  // As if someone had the right to write it: a host that nobody knows is asked for nothing.
+  const record = { ...shared(a, mine.id), id: "0123456789abcd", name: "forged", hosts: ["b"] };
+  await world.directory.transact([], [put(`${KEYS.templates}shop/0123456789abcd`, record)]);
+  await vi.waitFor(() => expect(shared(a, "0123456789abcd")).toBeUndefined(), TRIES);
+});
