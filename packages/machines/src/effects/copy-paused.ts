@@ -1,7 +1,8 @@
-/** Copying a running machine, for a backup or a fork: its guest is paused, and runs on. It is never ended. */
+/** Copying a running machine, for a backup or a fork: its guest is paused for a moment, and runs on. It is never ended. */
 import { readyTimeoutMs } from "@hibernaut/domain/config";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
+import type { DiskCopy, KeptDisks } from "@hibernaut/hypervisor";
 import { never, within } from "@hibernaut/lib/async";
 import { messageOf } from "@hibernaut/lib/text";
 import type { PausedMemory } from "../decide/backed-up.ts";
@@ -17,6 +18,8 @@ export interface CopyTarget {
   readonly purpose: CopyPurpose;
   /** Where the copy of a file of the data directory is put, as an absolute path. */
   pathOf(file: string): string;
+  /** Whether a copy takes a moment, whatever the file's size. */
+  clones(): Promise<boolean>;
   /** Copies files to new places. Rejects when aborted, once nothing is being written any more. */
   copy(files: readonly { from: string; to: string }[], signal: AbortSignal): Promise<void>;
 }
@@ -39,7 +42,8 @@ export interface PausedCopy {
 }
 
 /**
- * Copies the machine's disks and, unless something speaks against it, its memory, all as of one moment. The guest runs
+ * Copies the machine's disks and, unless something speaks against it, its memory, all as of one moment. The guest is paused while
+ * its memory is copied. Where disks can be neither cloned nor kept, it is paused while they are, too. It runs
  * on in the same VMM, whatever happens: nothing in the machine's own directory says that there was a snapshot, so it
  * cannot be resumed twice. A platform that dies meanwhile leaves a paused guest, which the next one wakes.
  */
@@ -66,6 +70,10 @@ export async function copyPaused(
   let began: number | undefined;
   let pausedMs = 0;
   let without = withoutMemory;
+  let kept: KeptDisks | undefined;
+  const clones = await target.clones();
+  const placed = (from: string) => ({ from, to: target.pathOf(from) });
+  const diskFiles = [paths.layer, ...disks.map(({ file }) => file)].map(placed);
   try {
     try {
       const { aheadMs } = await quiesce(record, live, ports, limit);
@@ -79,14 +87,18 @@ export async function copyPaused(
     began = performance.now();
     await live.vmm.pause();
     if (without === undefined) await ports.snapshots.captureCopy(folder, live.vmm, signal);
-    const files = [paths.layer, ...disks.map(({ file }) => file)].map((from) => ({ from, to: target.pathOf(from) }));
-    if (without === undefined) files.push({ from: paths.memory, to: ports.snapshots.memoryOf(folder) });
-    await target.copy(files, signal);
+    if (!clones) kept = await live.vmm.keepDisks(diskFiles.map(({ from }) => from));
+    const memory = without === undefined ? [{ from: paths.memory, to: ports.snapshots.memoryOf(folder) }] : [];
+    await target.copy([...memory, ...(kept === undefined ? diskFiles : [])], signal);
     if ((await live.vmm.state()) === "running") throw new Error("the guest ran on while it was copied");
+  } catch (error) {
+    await kept?.release();
+    throw error;
   } finally {
     if (began !== undefined) pausedMs = Math.round(performance.now() - began);
     await runOn(record, live, { clockMs, paused: began !== undefined }, ports);
   }
+  if (kept !== undefined) await copyKept(kept, diskFiles, { live, target }, signal);
   ports.machineLog.platform(
     `The machine was paused for ${pausedMs} ms while it was copied for ${target.purpose.name}.`,
   );
@@ -96,6 +108,25 @@ export async function copyPaused(
   const origin = originOf(record, ports, live.vmm.identity);
   const size = await ports.snapshots.describeCopy(folder, origin, { generation, createdAt, clockMs });
   return { memory: { snapshot: { generation, created_at: createdAt, size_bytes: size, secrets } }, pausedMs };
+}
+
+/** Copies disks while their guest writes to them, and makes the copies what the disks were when the guest was paused. */
+async function copyKept(
+  kept: KeptDisks,
+  files: readonly DiskCopy[],
+  { live, target }: { live: LiveGuest; target: CopyTarget },
+  signal: AbortSignal,
+): Promise<void> {
+  // Nobody waits for the copy of a machine that has ended: its next start does.
+  const ended = new AbortController();
+  void live.vmm.exited.then(() => ended.abort(new Error("the guest ended while it was copied")));
+  const limit = AbortSignal.any([signal, ended.signal]);
+  try {
+    await target.copy(files, limit);
+    await kept.complete(files, limit);
+  } finally {
+    await kept.release();
+  }
 }
 
 function notReady({ id }: MachineRecord, error: unknown): HibernautError {
