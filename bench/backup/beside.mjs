@@ -1,7 +1,7 @@
 /** How long the requests of a running machine wait while backups copy it, compared with how long they wait otherwise. */
 import { execFileSync } from "node:child_process";
 import { randomFillSync } from "node:crypto";
-import { appendFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { IMAGE, MEMORY_MB, PORT } from "../lib/counter.mjs";
@@ -10,9 +10,9 @@ import { ask, now } from "../proxy/wake-request.mjs";
 
 const APP = "beside";
 /** A request begins this often, whether or not the one before was answered, so that a pause delays all that fall into it. */
-const EVERY_MS = 50;
+const EVERY_MS = 200;
 /** How long requests are sent without a backup, before each one. */
-const QUIET_MS = 15_000;
+const QUIET_MS = 30_000;
 /** How much of the volume is written to. */
 const PART_FILLED = 0.8;
 const CHUNK_BYTES = 16 * 1024 ** 2;
@@ -59,24 +59,22 @@ export async function besideBackups({ call, port, dataDir, folder, gb, rounds, b
  * @param {Pick<Parameters<typeof besideBackups>[0], "call" | "dataDir" | "folder" | "gb">} parts
  */
 async function createMachine({ call, dataDir, folder, gb }) {
-  const volumes = join(dataDir, "volumes");
-  const known = new Set(readdirSync(volumes));
   await call("POST", "/apps", { app_name: APP });
+  const { id: volume } = await call("POST", `/apps/${APP}/volumes`, { name: "data", size_gb: gb });
   const services = [{ internal_port: PORT, autostop: "off", autostart: true }];
-  const mounts = [{ volume: "data", path: "/data", size_gb: gb }];
+  const mounts = [{ volume: "data", path: "/data" }];
   const config = { image: IMAGE, guest: { cpus: 1, memory_mb: MEMORY_MB }, services, mounts };
   const { machine_id: id } = await call("POST", `/apps/${APP}/machines`, { config });
   const path = `/apps/${APP}/machines/${id}`;
   await call("GET", `${path}/wait?timeout=120`);
   await call("POST", `${path}/stop`);
   await call("GET", `${path}/wait?state=stopped`);
-  const volume = String(readdirSync(volumes).find((name) => !known.has(name)));
   const file = join(folder, "filling");
   writeFileSync(file, "");
   for (let at = 0; at < gb * 1024 ** 3 * PART_FILLED; at += CHUNK_BYTES)
     appendFileSync(file, randomFillSync(Buffer.allocUnsafe(CHUNK_BYTES)));
   const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` };
-  const command = ["-w", "-R", `write ${file} filling`, join(volumes, volume, "data.ext4")];
+  const command = ["-w", "-R", `write ${file} filling`, join(dataDir, "volumes", String(volume), "data.ext4")];
   execFileSync("debugfs", command, { env, stdio: "ignore" });
   rmSync(file);
   await call("POST", `${path}/start`);

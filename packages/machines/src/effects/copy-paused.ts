@@ -4,6 +4,7 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { DiskCopy, KeptDisks } from "@hibernaut/hypervisor";
 import { never, within } from "@hibernaut/lib/async";
+import type { CopyHaste } from "@hibernaut/lib/disk-files";
 import { messageOf } from "@hibernaut/lib/text";
 import type { PausedMemory } from "../decide/backed-up.ts";
 import type { CopyPurpose } from "../file-copier.ts";
@@ -21,7 +22,7 @@ export interface CopyTarget {
   /** Whether a copy takes a moment, whatever the file's size. */
   clones(): Promise<boolean>;
   /** Copies files to new places. Rejects when aborted, once nothing is being written any more. */
-  copy(files: readonly { from: string; to: string }[], signal: AbortSignal): Promise<void>;
+  copy(files: readonly DiskCopy[], signal: AbortSignal, haste?: CopyHaste): Promise<void>;
 }
 
 interface CopyPausedInput {
@@ -87,7 +88,7 @@ export async function copyPaused(
     began = performance.now();
     await live.vmm.pause();
     if (without === undefined) await ports.snapshots.captureCopy(folder, live.vmm, signal);
-    if (!clones) kept = await live.vmm.keepDisks(diskFiles.map(({ from }) => from));
+    if (!clones) kept = await keepDisks(live, diskFiles, ports, record);
     const memory = without === undefined ? [{ from: paths.memory, to: ports.snapshots.memoryOf(folder) }] : [];
     await target.copy([...memory, ...(kept === undefined ? diskFiles : [])], signal);
     if ((await live.vmm.state()) === "running") throw new Error("the guest ran on while it was copied");
@@ -98,7 +99,8 @@ export async function copyPaused(
     if (began !== undefined) pausedMs = Math.round(performance.now() - began);
     await runOn(record, live, { clockMs, paused: began !== undefined }, ports);
   }
-  if (kept !== undefined) await copyKept(kept, diskFiles, { live, target }, signal);
+  // A client waits for a fork, and nobody for a backup.
+  if (kept !== undefined) await copyKept(kept, diskFiles, { live, target, hurried: needsMemory }, signal);
   ports.machineLog.platform(
     `The machine was paused for ${pausedMs} ms while it was copied for ${target.purpose.name}.`,
   );
@@ -110,11 +112,26 @@ export async function copyPaused(
   return { memory: { snapshot: { generation, created_at: createdAt, size_bytes: size, secrets } }, pausedMs };
 }
 
+/** Undefined where the disks cannot be kept: the guest is then paused while they are copied. */
+async function keepDisks(
+  { vmm }: LiveGuest,
+  files: readonly DiskCopy[],
+  { log }: EffectPorts,
+  { id: machine }: MachineRecord,
+): Promise<KeptDisks | undefined> {
+  try {
+    return await vmm.keepDisks(files.map(({ from }) => from));
+  } catch (error) {
+    log.warn({ machine, reason: messageOf(error) }, "a machine is paused until its disks are copied");
+    return undefined;
+  }
+}
+
 /** Copies disks while their guest writes to them, and makes the copies what the disks were when the guest was paused. */
 async function copyKept(
   kept: KeptDisks,
   files: readonly DiskCopy[],
-  { live, target }: { live: LiveGuest; target: CopyTarget },
+  { live, target, hurried }: { live: LiveGuest; target: CopyTarget; hurried: boolean },
   signal: AbortSignal,
 ): Promise<void> {
   // Nobody waits for the copy of a machine that has ended: its next start does.
@@ -122,7 +139,7 @@ async function copyKept(
   void live.vmm.exited.then(() => ended.abort(new Error("the guest ended while it was copied")));
   const limit = AbortSignal.any([signal, ended.signal]);
   try {
-    await target.copy(files, limit);
+    await target.copy(files, limit, { hurried });
     await kept.complete(files, limit);
   } finally {
     await kept.release();

@@ -209,12 +209,12 @@ function targetOf({ id }: MachineRecord, copier: FileCopier): CopyTarget {
     purpose: copier.purpose,
     pathOf: (file) => copier.pathOf(file),
     clones: () => copier.clones(),
-    async copy(files, signal) {
+    async copy(files, signal, haste) {
       // All at once: the guest may be paused meanwhile. What fails first ends the others.
       const failed = new AbortController();
       const limit = AbortSignal.any([signal, failed.signal]);
       const copies = files.map(({ from, to }) =>
-        copier.copyFile(from, to, limit).catch((error: unknown) => {
+        copier.copyFile(from, to, limit, haste).catch((error: unknown) => {
           failed.abort(error);
           throw error;
         }),

@@ -1,6 +1,6 @@
 /** Disks of a guest as they were at one moment, while the guest writes to them. */
 import { once } from "node:events";
-import { rm } from "node:fs/promises";
+import { rm, stat } from "node:fs/promises";
 import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { messageOf } from "@hibernaut/lib/text";
@@ -32,8 +32,10 @@ class Server implements AsyncDisposable {
   failure: string | undefined;
   #over = false;
 
-  constructor(runDir: string, find: (name: string) => SavedBlocks | undefined) {
+  /** `find` returns what is kept of the disk with this name. */
+  constructor(runDir: string, disks: number, find: (name: string) => SavedBlocks | undefined) {
     this.socket = join(runDir, "kept.sock");
+    this.#listener.maxConnections = disks;
     this.#listener.on("connection", (client) => {
       this.#clients.add(client);
       serveNbd(client, find)
@@ -70,7 +72,7 @@ export async function keepDisks(qmp: Qmp, files: readonly string[], place: Place
   const disks = await findDisks(qmp, files);
   if (disks === undefined) return undefined;
   const kept: Kept[] = [];
-  const server = new Server(place.runDir, (name) => kept.find(({ number }) => number === name)?.saved);
+  const server = new Server(place.runDir, disks.length, (name) => kept.find(({ number }) => number === name)?.saved);
   const release = async () => {
     await server[Symbol.asyncDispose]();
     // A QEMU that has ended has no filters.
@@ -78,8 +80,11 @@ export async function keepDisks(qmp: Qmp, files: readonly string[], place: Place
     for (const { saved } of kept.splice(0)) await saved.close();
   };
   try {
-    for (const disk of disks)
-      kept.push({ ...disk, saved: await SavedBlocks.open(join(place.runDir, `kept-${disk.number}`), disk.bytes) });
+    for (const disk of disks) {
+      // As the file system says: a QEMU that a guest has taken over may say anything.
+      const { size } = await stat(disk.file);
+      kept.push({ ...disk, saved: await SavedBlocks.open(join(place.runDir, `kept-${disk.number}`), size) });
+    }
     await server.listen(place.owned);
     for (const disk of kept) await insertFilter(qmp, disk, { socket: server.socket, name: disk.number });
   } catch (error) {

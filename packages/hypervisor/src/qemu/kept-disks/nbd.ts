@@ -2,6 +2,7 @@
  * The server's side of NBD as far as QEMU needs it to write somewhere, and to read what it has written.
  * https://github.com/NetworkBlockDevice/nbd/blob/master/doc/proto.md
  */
+import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -100,7 +101,8 @@ export async function serveNbd(stream: Duplex, find: (name: string) => NbdExport
     reply.writeUInt32BE(SIMPLE_REPLY, 0);
     reply.writeUInt32BE(errno, 4);
     header.copy(reply, 8, 8, 16);
-    stream.write(data === undefined ? reply : Buffer.concat([reply, data]));
+    const taken = stream.write(data === undefined ? reply : Buffer.concat([reply, data]));
+    if (!taken) await Promise.race([once(stream, "drain"), once(stream, "close")]);
   }
 }
 

@@ -19,7 +19,6 @@ const READERS = ["kept-view-", "kept-void-", "kept-access-"];
 /** A disk in QEMU. */
 export interface DiskNode {
   file: string;
-  bytes: number;
   /** The path of the device that the guest sees. */
   device: string;
   /** The number in the name of its node. */
@@ -28,7 +27,7 @@ export interface DiskNode {
 
 interface BlockInfo {
   qdev?: string;
-  inserted?: { file: string; "node-name"?: string; image: { "virtual-size": number } };
+  inserted?: { file: string; "node-name"?: string };
 }
 
 /** Finds disks by their files. Undefined when one is not there, or is not as we attach disks. */
@@ -37,8 +36,8 @@ export async function findDisks(qmp: Qmp, files: readonly string[]): Promise<Dis
   const found = files.flatMap((file): DiskNode[] => {
     const { qdev: device, inserted } = blocks.find((block) => block.inserted?.file === file) ?? {};
     const number = OWN_NAME.exec(inserted?.["node-name"] ?? "")?.[1];
-    if (device === undefined || inserted === undefined || number === undefined) return [];
-    return [{ file, bytes: inserted.image["virtual-size"], device, number }];
+    if (device === undefined || number === undefined) return [];
+    return [{ file, device, number }];
   });
   return found.length === files.length ? found : undefined;
 }
