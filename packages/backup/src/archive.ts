@@ -27,7 +27,10 @@ export class FilesChanged extends Error {
 }
 
 /** What `tar` is told of a piece. */
-type Files = Pick<Piece, "folder" | "paths" | "immutable" | "lent">;
+type Files = Pick<Piece, "folder" | "paths" | "immutable" | "lent"> & {
+  /** Files below the paths that are left out. */
+  without?: readonly string[];
+};
 
 /** Counts and sums up what is sent, and makes the end that says so. */
 export class Archive {
@@ -66,7 +69,7 @@ export class Archive {
  * follows the archive's end, and tar takes twice the CPU time.
  */
 export async function* tarOf(
-  { folder, paths, immutable, lent }: Files,
+  { folder, paths, immutable, lent, without = [] }: Files,
   signal: AbortSignal,
   blocks = 1,
 ): AsyncGenerator<Buffer, void> {
@@ -74,7 +77,9 @@ export async function* tarOf(
   const form = ["--sparse", "--format=gnu", `--blocking-factor=${blocks}`];
   // What is lent is there by symbolic links.
   const follow = lent === undefined ? [] : ["--dereference"];
-  const args = ["--create", "--file=-", ...form, ...follow, `--directory=${folder}`];
+  const left =
+    without.length === 0 ? [] : ["--anchored", "--no-wildcards", ...without.map((path) => `--exclude=${path}`)];
+  const args = ["--create", "--file=-", ...form, ...follow, ...left, `--directory=${folder}`];
   const child = spawn("tar", [...args, "--", ...paths], {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...programEnvironment(), LC_ALL: "C" },

@@ -2,7 +2,7 @@
 import { link, mkdir, readdir, rm, stat, symlink, utimes } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { ifAbsent } from "@hibernaut/lib/absence";
-import { canCloneIn, copySparseUntilAborted } from "@hibernaut/lib/disk-files";
+import { type CopyHaste, canCloneIn, copySparseUntilAborted } from "@hibernaut/lib/disk-files";
 import type { FileCopier } from "@hibernaut/machines";
 
 /** A name that nobody would give to a directory of their own: it is deleted without a question. */
@@ -48,9 +48,9 @@ export class Stage implements FileCopier {
     return join(this.folder, relative(this.#dataDir, file));
   }
 
-  async copyFile(from: string, to: string, signal: AbortSignal): Promise<void> {
+  async copyFile(from: string, to: string, signal: AbortSignal, haste?: CopyHaste): Promise<void> {
     await mkdir(dirname(to), { recursive: true, mode: 0o700 });
-    await copySparseUntilAborted(from, to, signal);
+    await copySparseUntilAborted(from, to, signal, haste);
   }
 
   clones(): Promise<boolean> {
@@ -64,7 +64,7 @@ export class Stage implements FileCopier {
     return {
       ...{ purpose, needsMemory, folder },
       pathOf: (file) => this.pathOf(file),
-      copyFile: (from, to, signal) => this.copyFile(from, to, signal),
+      copyFile: (from, to, signal, haste) => this.copyFile(from, to, signal, haste),
       clones: () => this.clones(),
       discard: (machineId) => this.discard(machineId),
       // A second name would change the file's time, by which seals and stamps know that nobody touched it.

@@ -116,6 +116,23 @@ export interface VmmUsage {
   anonymousBytes: number;
 }
 
+/** A file of a disk, and a copy of it. Absolute paths. */
+export interface DiskCopy {
+  from: string;
+  to: string;
+}
+
+/** Disks that are kept as they were at one moment, while their guest writes to them. */
+export interface KeptDisks {
+  /**
+   * Makes copies of the disks, which may have been made at any time since, what the disks were at that moment. Rejects when that is
+   * no longer known, such as on a full disk: the guest never waits for it, and its writes never fail. Rejects with the signal's reason.
+   */
+  complete(copies: readonly DiskCopy[], signal: AbortSignal): Promise<void>;
+  /** Keeps them no longer. Never rejects. Safe to repeat. */
+  release(): Promise<void>;
+}
+
 /** A running hypervisor process with its guest. */
 export interface Vmm {
   readonly ref: VmmRef;
@@ -163,6 +180,11 @@ export interface Vmm {
    * continue. Rejects when aborted, or with the reason when the disk cannot be written.
    */
   capture(deviceState: string, signal: AbortSignal, options?: { durable: boolean }): Promise<void>;
+  /**
+   * Keeps disks of a paused guest as they are now, also while it runs again. One that ends, or a platform that does, loses
+   * what was kept and nothing else. To be released before the next capture. Undefined where the hypervisor cannot do that.
+   */
+  keepDisks(files: readonly string[]): Promise<KeptDisks | undefined>;
   /** Opens a connection to the agent's port. Each call replaces the connection of the one before. */
   openChannel(signal: AbortSignal): Promise<Duplex>;
   /** Kills the process and waits until it has ended. Safe to repeat. Rejects with {@link VmmHeld} when it does not end. */

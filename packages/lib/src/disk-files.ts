@@ -1,7 +1,7 @@
 /** Files that hold a disk. They are sparse: only what was written takes up space. */
 import { constants, copyFile, mkdir, open, rm, stat, statfs, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { failureReason, run, runUntilAborted } from "./exec.ts";
+import { failureReason, LOW_PRIORITY, run, runUntilAborted } from "./exec.ts";
 
 /** The unit of `blocks` in stat(2), whatever the file system. */
 const BLOCK_BYTES = 512;
@@ -98,6 +98,11 @@ async function copyWith(from: string, to: string, copyLarge: () => Promise<unkno
   }
 }
 
+/** Whether someone waits for a copy. By default, someone does. */
+export interface CopyHaste {
+  hurried?: boolean;
+}
+
 /** Whether the file system of a directory, which is made if needed, can clone files. */
 export async function canCloneIn(folder: string): Promise<boolean> {
   const probe = join(folder, `.probe-${process.pid}-${Math.random().toString(16).slice(2)}`);
@@ -115,10 +120,16 @@ export async function canCloneIn(folder: string): Promise<boolean> {
 
 /**
  * Does what {@link copySparse} does, for as long as it takes or until the signal is aborted: it then rejects with the
- * signal's reason, once nothing writes to `to` any more.
+ * signal's reason, once nothing writes to `to` any more. `hurried: false` leaves CPU and disk to others.
  */
-export async function copySparseUntilAborted(from: string, to: string, signal: AbortSignal): Promise<void> {
+export async function copySparseUntilAborted(
+  from: string,
+  to: string,
+  signal: AbortSignal,
+  { hurried = true }: CopyHaste = {},
+): Promise<void> {
   signal.throwIfAborted();
-  await copyWith(from, to, () => runUntilAborted("cp", ["--sparse=always", "--", from, to], signal));
+  const [program, ...args] = [...(hurried ? [] : LOW_PRIORITY), "cp", "--sparse=always", "--", from, to];
+  await copyWith(from, to, () => runUntilAborted(program ?? "cp", args, signal));
   signal.throwIfAborted();
 }

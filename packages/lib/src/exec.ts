@@ -6,6 +6,15 @@ import { messageOf } from "./text.ts";
 
 const execute = promisify(execFile);
 
+/**
+ * Words before a command that has time: machines that serve requests come first, at the CPUs and at the disk. Spawn it `detached`: a
+ * kernel with autogroups (sched(7)) shares CPUs among sessions first, where machines come behind the session of the platform.
+ */
+export const LOW_PRIORITY = [
+  ...["sh", "-c", 'echo 10 2>/dev/null >/proc/self/autogroup; exec "$@"', "sh"],
+  ...["nice", "-n", "10", "ionice", "-c", "2", "-n", "7"],
+] as const;
+
 /** More of what a program complains about does not explain its failure better. Characters. */
 const MAX_STDERR = 16_384;
 

@@ -1,4 +1,5 @@
 /** What copies the files of machines: for a backup, or for a fork. */
+import type { CopyHaste } from "@hibernaut/lib/disk-files";
 
 /** What a machine is copied for. */
 export interface CopyPurpose {
@@ -24,7 +25,7 @@ export interface FileCopier {
   /** Where the copy of a file of the data directory is put, as an absolute path. */
   pathOf(file: string): string;
   /** Copies a file without filling its holes. Rejects when aborted, once nothing writes to `to` any more. */
-  copyFile(from: string, to: string, signal: AbortSignal): Promise<void>;
+  copyFile(from: string, to: string, signal: AbortSignal, haste?: CopyHaste): Promise<void>;
   /** Whether a copy takes a moment and no room, whatever the file's size. */
   clones(): Promise<boolean>;
   /**

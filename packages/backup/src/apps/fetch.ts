@@ -13,8 +13,8 @@ import type { Secrets } from "@hibernaut/secrets";
 import type { Store } from "@hibernaut/store";
 import { extractArchive, flushExtracted } from "../extract.ts";
 import { appsOf, type Manifest, type StoredPiece } from "../targets/manifest.ts";
-import { compared, type Repository } from "../targets/repository.ts";
-import { fileOf } from "../targets/set-writer.ts";
+import type { Repository } from "../targets/repository.ts";
+import { archiveOf } from "../targets/stored-archive.ts";
 import { lasting } from "./rules.ts";
 
 /** Left for guests that write, and for the database. */
@@ -113,8 +113,7 @@ async function extractPiece(
   signal: AbortSignal,
 ): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const file = fileOf(piece);
-  await extractArchive(compared(repository.read(piece.snapshot, file, signal), { ...piece, file }), folder, signal);
+  await extractArchive(archiveOf(repository, piece, signal), folder, signal);
 }
 
 /** What a restore needs on the disk: the app's pieces, the largest image to compare, and each memory once more for its machine. */

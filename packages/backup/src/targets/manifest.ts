@@ -3,8 +3,8 @@ import { type Static, Type } from "typebox";
 import { Check } from "typebox/value";
 import { PIECE_KINDS } from "../piece.ts";
 
-/** Manifests of another format are not understood. */
-export const MANIFEST_FORMAT = 1;
+/** Format 2 has pieces of files that restic read by itself. Manifests of a later format are not understood. */
+export const MANIFEST_FORMAT = 2;
 /** The name of the file in its snapshot. */
 export const MANIFEST_FILE = "manifest.json";
 
@@ -19,14 +19,31 @@ const ContentSumSchema = Type.Object({
   modified: text,
 });
 
+/** A path below the data directory, never one that leads out of it. */
+const path = Type.String({ pattern: "^(?!/)(?!(.*/)?\\.\\.?(/|$))[^\\u0000]{1,100}$" });
+
+const StoredFileSchema = Type.Object({
+  path,
+  /** Where it is in the snapshot: the path that restic read it at. */
+  at: Type.String({ pattern: "^/", maxLength: 4096 }),
+  bytes: Type.Integer({ minimum: 0 }),
+  /** The bits of its permissions. */
+  mode: Type.Integer({ minimum: 0, maximum: 0o777 }),
+  /** When it was written, in seconds since 1970. */
+  mtime: Type.Integer({ minimum: 0 }),
+});
+
 const PieceSchema = Type.Object({
   kind: Type.Enum(PIECE_KINDS),
   name,
   /** The id of the snapshot in the repository. */
   snapshot: hex64,
-  /** Length and SHA-256 of its tar archive. */
+  /** The length of its tar archive, or of its files together. */
   bytes: Type.Integer({ minimum: 1 }),
-  sha256: hex64,
+  /** The SHA-256 of its tar archive. */
+  sha256: Type.Optional(hex64),
+  /** In place of an archive: restic read these files by itself, and its own SHA-256 of every part of them says what they are. */
+  files: Type.Optional(Type.Array(StoredFileSchema, { minItems: 1 })),
   app: Type.Optional(text),
   machine: Type.Optional(text),
   volumes: Type.Array(text),
@@ -42,7 +59,7 @@ const VerifiedSchema = Type.Object({
 });
 
 const ManifestSchema = Type.Object({
-  format: Type.Literal(MANIFEST_FORMAT),
+  format: Type.Union([Type.Literal(1), Type.Literal(MANIFEST_FORMAT)]),
   /** The set's name. */
   set: name,
   /** Which platform it is of, among those that share a repository. */
@@ -64,6 +81,8 @@ const ManifestSchema = Type.Object({
 
 /** The content of a piece's files, whatever the archive around it says. */
 export type ContentSum = Static<typeof ContentSumSchema>;
+/** A file that restic read by itself. */
+export type StoredFile = Static<typeof StoredFileSchema>;
 /** A piece as it is stored. */
 export type StoredPiece = Static<typeof PieceSchema>;
 /** How a set was verified before its manifest was written. */
@@ -85,6 +104,8 @@ export function parseManifest(json: string): Manifest | string {
   if (!Check(ManifestSchema, value)) return "is not a manifest";
   if (Number.isNaN(Date.parse(value.at))) return "has no time that can be read";
   if (!value.pieces.some(({ kind }) => kind === "database")) return "has no database";
+  if (value.pieces.some(({ sha256, files }) => (sha256 === undefined) === (files === undefined)))
+    return "has a piece that is neither an archive nor files";
   return value;
 }
 

@@ -17,6 +17,8 @@ const MAX_MANIFEST_BYTES = 64 * 1024 * 1024;
 const READS_AT_A_TIME = 4;
 /** All snapshots that this program makes have it. */
 const TAG = "hibernaut";
+const BACKUP = ["backup", "--json", "--quiet"];
+const STORING = "The backup could not be stored";
 
 /** What is stored as one file of its own snapshot. */
 interface Stored {
@@ -29,12 +31,16 @@ interface Stored {
   signal: AbortSignal;
 }
 
+/** Files that restic reads by itself, as a snapshot of their own. */
+interface StoredInPlace extends Pick<Stored, "set" | "platform" | "signal"> {
+  files: readonly { at: string; bytes: number }[];
+}
+
 /** What became of it. */
-interface StoredFile {
+interface StoredContent {
   /** The beginning of the snapshot's id: restic tells no more of it. */
   snapshot: string;
   bytes: number;
-  sha256: string;
   /** Bytes that were not in the repository before. */
   added: number;
 }
@@ -126,8 +132,7 @@ export class Repository {
    * Stores a file as a snapshot of its own. Rejects when the source does, with nothing stored that looks whole, and when restic
    * did not store exactly what it was given.
    */
-  async store({ file, set, platform, kind, source, signal }: Stored): Promise<StoredFile> {
-    const tags = [TAG, `set=${set}`, `platform=${platform}`, `kind=${kind}`].flatMap((tag) => ["--tag", tag]);
+  async store({ file, set, platform, kind, source, signal }: Stored): Promise<StoredContent & { sha256: string }> {
     const hash = createHash("sha256");
     let bytes = 0;
     async function* counted() {
@@ -139,20 +144,36 @@ export class Repository {
       // restic would store nothing as a file of nothing.
       if (bytes === 0) throw new HibernautError("internal", `${file} of the backup is empty.`);
     }
-    const what = "The backup could not be stored";
-    const args = ["backup", "--json", "--quiet", "--stdin", "--stdin-filename", file, ...tags];
-    const summary = summaryOf(await feedRestic(this.#access, { args, what, source: counted(), signal }));
-    if (summary?.total_bytes_processed !== bytes || bytes === 0)
-      throw new HibernautError(
-        "unavailable",
-        `${what}: ${summary?.total_bytes_processed ?? 0} of ${bytes} bytes of ${file} arrived at ${this.#access.place}. Back up again.`,
-      );
-    return { snapshot: summary.snapshot_id, bytes, sha256: hash.digest("hex"), added: summary.data_added };
+    const args = [...BACKUP, "--stdin", "--stdin-filename", file, ...tagsOf({ set, platform, kind })];
+    const printed = await feedRestic(this.#access, { args, what: STORING, source: counted(), signal });
+    return { ...this.#stored(printed, { what: file, bytes }), sha256: hash.digest("hex") };
   }
 
-  /** Yields a stored file. */
-  read(snapshot: string, file: string, signal: AbortSignal): AsyncGenerator<Buffer, void> {
-    const args = ["dump", "--no-lock", "--quiet", snapshot, `/${file}`];
+  /**
+   * Has restic read files where they are. One that it knows from its latest snapshot of just these files, and that nobody has
+   * written to since, it does not read again. Rejects when it did not store as many bytes as the files have.
+   */
+  async storeInPlace({ files, set, platform, signal }: StoredInPlace): Promise<StoredContent> {
+    const paths = files.map(({ at }) => at);
+    const args = [...BACKUP, ...tagsOf({ set, platform, kind: "piece" }), "--", ...paths];
+    const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+    return this.#stored(await this.#run(args, STORING, signal, LONG_MS), { what: paths.join(" and "), bytes });
+  }
+
+  #stored(printed: string, { what, bytes }: { what: string; bytes: number }): StoredContent {
+    const summary = summaryOf(printed);
+    if (summary?.total_bytes_processed === bytes && bytes > 0)
+      return { snapshot: summary.snapshot_id, bytes, added: summary.data_added };
+    const arrived = summary?.total_bytes_processed ?? 0;
+    throw new HibernautError(
+      "unavailable",
+      `${STORING}: ${arrived} of ${bytes} bytes of ${what} arrived at ${this.#access.place}. Back up again.`,
+    );
+  }
+
+  /** Yields a stored file. `path` is that in the snapshot. */
+  read(snapshot: string, path: string, signal: AbortSignal): AsyncGenerator<Buffer, void> {
+    const args = ["dump", "--no-lock", "--quiet", snapshot, path];
     return readRestic(this.#access, { args, what: "The backup cannot be read", signal });
   }
 
@@ -161,7 +182,7 @@ export class Repository {
     { snapshot, file, bytes, sha256 }: { snapshot: string; file: string; bytes: number; sha256: string },
     signal: AbortSignal,
   ): Promise<void> {
-    for await (const chunk of compared(this.read(snapshot, file, signal), { file, bytes, sha256 })) void chunk;
+    for await (const chunk of compared(this.read(snapshot, `/${file}`, signal), { file, bytes, sha256 })) void chunk;
   }
 
   /** Checks that nothing is missing, and reads stored data: all, some bytes of it chosen at random, or none. */
@@ -191,7 +212,7 @@ export class Repository {
     const parts: Buffer[] = [];
     let bytes = 0;
     try {
-      for await (const chunk of this.read(id, MANIFEST_FILE, signal)) {
+      for await (const chunk of this.read(id, `/${MANIFEST_FILE}`, signal)) {
         bytes += chunk.length;
         if (bytes > MAX_MANIFEST_BYTES) return "is too long";
         parts.push(chunk);
@@ -237,6 +258,10 @@ export async function* compared(
   if (read === bytes && hash.digest("hex") === sha256) return;
   const why = read === bytes ? "its content is not what was stored" : `it has ${read} bytes in place of ${bytes}`;
   throw new HibernautError("failed_precondition", `${file} of the backup is damaged: ${why}. Use another backup.`);
+}
+
+function tagsOf({ set, platform, kind }: Pick<Stored, "set" | "platform" | "kind">): string[] {
+  return [TAG, `set=${set}`, `platform=${platform}`, `kind=${kind}`].flatMap((tag) => ["--tag", tag]);
 }
 
 interface Summary {

@@ -3,6 +3,7 @@ import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
+import { LOW_PRIORITY } from "@hibernaut/lib/exec";
 import { messageOf } from "@hibernaut/lib/text";
 import { type Asked, isHopeless, resticFailure, resticMissing } from "./failures.ts";
 
@@ -20,8 +21,6 @@ const STALL_MS = 30 * 60_000;
 /** Exit codes of `ionice` when the program does not exist, and when it may not be run. */
 const NOT_THERE = 127;
 const NOT_RUNNABLE = 126;
-/** Machines that serve requests come first. */
-const LOW_PRIORITY = ["nice", "-n", "10", "ionice", "-c", "2", "-n", "7"];
 /** What the host's administrator says about the way to the internet. */
 const PASSED_ON = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE"];
 
@@ -66,6 +65,7 @@ class Running {
     // It ends with the platform, however that ends.
     this.child = spawn("setpriv", ["--pdeathsig", "KILL", "--", ...words], {
       stdio: ["pipe", "pipe", "pipe"],
+      detached: true,
       env: minimalEnvironment(access.environment),
     });
     this.#exit = (once(this.child, "close") as Promise<[number | null]>).then(

@@ -5,9 +5,9 @@ import { type Choice, type Chosen, chooseSet, reasonsOf } from "./choose.ts";
 import type { SetView } from "./contract.ts";
 import { parseLocation } from "./location.ts";
 import { appsOf, type Manifest, sizeOf } from "./manifest.ts";
-import { compared, Repository } from "./repository.ts";
-import { fileOf } from "./set-writer.ts";
+import { Repository } from "./repository.ts";
 import { setsOf } from "./sets.ts";
+import { archiveOf } from "./stored-archive.ts";
 
 export type { SetView } from "./contract.ts";
 export { asRestored, TARGETS_FILE } from "./target-file.ts";
@@ -54,10 +54,7 @@ export class Source implements AsyncDisposable {
    * next, and throws at its end if it is not what was stored.
    */
   async *pieces({ pieces }: Manifest, signal: AbortSignal): AsyncGenerator<AsyncIterable<Buffer>, void> {
-    for (const piece of pieces) {
-      const file = fileOf(piece);
-      yield compared(this.#repository.read(piece.snapshot, file, signal), { ...piece, file });
-    }
+    for (const piece of pieces) yield archiveOf(this.#repository, piece, signal);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

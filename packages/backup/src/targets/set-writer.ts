@@ -4,6 +4,7 @@ import { given } from "@hibernaut/lib/given";
 import { FilesChanged, tarOf } from "../archive.ts";
 import { neverChanges, type Piece } from "../piece.ts";
 import type { Snapshot } from "./garbage.ts";
+import { type FileInPlace, filesInPlace, requireUnchanged } from "./in-place.ts";
 import {
   type ContentSum,
   MANIFEST_FILE,
@@ -15,6 +16,7 @@ import {
 import type { PieceSums } from "./piece-sums.ts";
 import type { Repository } from "./repository.ts";
 import { type Reuse, reuseOf } from "./reuse.ts";
+import { archiveOf, fileOf, isIn } from "./stored-archive.ts";
 
 /** At least this much of what is stored is read again after each backup, in bytes. */
 const LEAST_SAMPLE_BYTES = 64 * 1024 ** 2;
@@ -69,7 +71,7 @@ export class SetWriter {
   }
 
   async #store(piece: Piece, signal: AbortSignal): Promise<void> {
-    const { repository, set, platform } = this.#options;
+    const { repository, set, platform, verify } = this.#options;
     const { kind, name, app, machine, volumes } = piece;
     let content: ContentSum | undefined;
     if (neverChanges(piece)) {
@@ -77,17 +79,33 @@ export class SetWriter {
       if (same !== undefined) return void this.#pieces.push(same);
       content = now;
     }
-    const source = tarOf(piece, signal, RECORD_BLOCKS);
-    const file = fileOf(piece);
-    const { added, ...stored } = await repository.store({ file, set, platform, kind: "piece", source, signal });
-    this.added += added;
-    const entry: StoredPiece = {
-      ...{ kind, name, volumes: [...volumes] },
-      ...given({ app, machine, content }),
-      ...stored,
-    };
-    this.#pieces.push(entry);
-    this.#new.push(entry);
+    const files = verify === "pieces" ? [] : await filesInPlace(piece);
+    const source = tarOf({ ...piece, without: files.map(({ path }) => path) }, signal, RECORD_BLOCKS);
+    const archive = await repository.store({ file: fileOf(piece), set, platform, kind: "piece", source, signal });
+    const inPlace = files.length === 0 ? [] : [await this.#storeInPlace(files, signal)];
+    for (const { added, ...stored } of [archive, ...inPlace]) {
+      this.added += added;
+      const entry: StoredPiece = {
+        ...{ kind, name, volumes: [...volumes] },
+        ...given({ app, machine, content }),
+        ...stored,
+      };
+      this.#pieces.push(entry);
+      this.#new.push(entry);
+    }
+  }
+
+  async #storeInPlace(found: readonly FileInPlace[], signal: AbortSignal) {
+    const { repository, set, platform } = this.#options;
+    const files = found.map(({ look: _, ...file }) => file);
+    try {
+      const stored = await repository.storeInPlace({ files, set, platform, signal });
+      return { ...stored, files };
+    } finally {
+      // What restic says of a file that goes or shrinks while it reads it is not what was wrong.
+      signal.throwIfAborted();
+      await requireUnchanged(found);
+    }
   }
 
   /** Compares a piece with what earlier sets have. A note is enough to find it there, and never enough to say that it changed. */
@@ -146,19 +164,14 @@ export class SetWriter {
     const { repository, verify } = this.#options;
     await repository.check(verify === "pieces" ? 0 : Math.max(this.added, LEAST_SAMPLE_BYTES), signal);
     const read = verify === "pieces" ? this.#new : this.#new.filter(({ kind }) => kind === "database");
-    for (const piece of read) await repository.compare({ ...piece, file: fileOf(piece) }, signal);
+    for (const piece of read) for await (const chunk of archiveOf(repository, piece, signal)) void chunk;
   }
-}
-
-/** The name of the file that a piece is stored as. */
-export function fileOf({ name }: Pick<Piece, "name">): string {
-  return `${name}.tar`;
 }
 
 /** The id of the snapshot that has a piece, which begins with what is known of it. */
 function wholeId(piece: StoredPiece, set: string, snapshots: readonly Snapshot[]): string {
-  const file = fileOf(piece);
-  const found = snapshots.filter((one) => one.set === set && one.file === file && one.id.startsWith(piece.snapshot));
+  const isOf = (one: Snapshot) => one.set === set && isIn(piece, one.file) && one.id.startsWith(piece.snapshot);
+  const found = snapshots.filter(isOf);
   // Not there, or there twice: what is missing is reported with the others.
   return found.length === 1 ? (found[0]?.id ?? "") : "";
 }

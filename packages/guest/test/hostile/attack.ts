@@ -112,6 +112,7 @@ class SocketVmm implements Vmm {
   pause = async () => {};
   prepareCapture = async () => {};
   capture = async () => {};
+  keepDisks = async () => undefined;
   kill = async () => void this.#channel.destroy();
   release() {
     this.#channel.destroy();

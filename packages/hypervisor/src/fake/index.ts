@@ -12,6 +12,7 @@ import {
   type DeviceState,
   type Hypervisor,
   type HypervisorIdentity,
+  type KeptDisks,
   type Vmm,
   VmmFailed,
   VmmHeld,
@@ -72,7 +73,11 @@ export class FakeHost {
   /** Device state files of the snapshots that were run, restored or not. A file that appears twice is a fault. */
   readonly restored: string[] = [];
   /** Thrown by the next capture, boot or restore, once. */
-  faults: { prepare?: Error; capture?: Error; boot?: Error; restore?: Error } = {};
+  faults: { prepare?: Error; capture?: Error; boot?: Error; restore?: Error; keep?: Error } = {};
+  /** Whether VMMs can keep disks while guests write to them. */
+  keepsDisks = true;
+  /** Machines whose disks are kept at the moment. */
+  readonly keeping = new Set<string>();
   /** Awaited in the middle of a capture, boot or restore, to hold it up. */
   hold: { capture?: Promise<void>; boot?: Promise<void>; restore?: Promise<void> } = {};
   /** Whether guests can begin with a memory file that others begin with, too. */
@@ -230,9 +235,28 @@ class FakeVmm implements Vmm {
     this.#host.takeFault("prepare");
   }
 
+  /** Fake guests write to no disk: nothing has to be put back. */
+  async keepDisks(): Promise<KeptDisks | undefined> {
+    const { running, spec } = this.#alive();
+    const { keeping } = this.#host;
+    if (running) throw new Error("disks are kept of a paused guest");
+    if (!this.#host.keepsDisks) return undefined;
+    keeping.add(spec.machineId);
+    return {
+      complete: async (_, signal) => {
+        signal.throwIfAborted();
+        this.#alive();
+        this.#host.takeFault("keep");
+        if (!keeping.has(spec.machineId)) throw new Error("the disks are not kept any more");
+      },
+      release: async () => void keeping.delete(spec.machineId),
+    };
+  }
+
   async capture(deviceState: string, signal: AbortSignal): Promise<void> {
     const { guest, spec, running } = this.#alive();
     if (running) throw new Error("a capture needs a paused guest");
+    if (this.#host.keeping.has(spec.machineId)) throw new Error("a capture while disks are kept");
     await this.#host.hold.capture;
     signal.throwIfAborted();
     this.#host.takeFault("capture");

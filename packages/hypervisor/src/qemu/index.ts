@@ -24,6 +24,7 @@ import { askHostCpu } from "./host-cpu.ts";
 import { readAhead } from "./hot-pages.ts";
 import { HANDLES } from "./jail/arguments.ts";
 import type { Jail } from "./jail/jail.ts";
+import { removeFilters } from "./kept-disks/nodes.ts";
 import { type QemuLimits, USUAL_LIMITS } from "./limits.ts";
 import { makeMemoryFile, reserveHoles } from "./memory-file.ts";
 import { isAlive, killProcess, requireEnded, type Started, spawnDetached, watchExit } from "./process.ts";
@@ -133,7 +134,11 @@ export class QemuHypervisor implements Hypervisor {
     const vmm = new QemuVmm(ref, identity, qmp, files, this.#limits);
     this.#cleanAfter(vmm, await this.#settings.jail?.cgroupOf(ref.pid));
     const { status } = await qmp.execute<{ status: string }>("query-status");
-    if (brokenBy(status) === undefined) return vmm;
+    if (brokenBy(status) === undefined) {
+      // A platform that ended while it copied the machine left them, and no suspend works with them.
+      await removeFilters(qmp).catch(() => {});
+      return vmm;
+    }
     await abortable(vmm.exited, limit);
     throw new VmmFailed(vmm.failure);
   }

@@ -10,13 +10,21 @@ import { setTimeout as delay } from "node:timers/promises";
 import { abortable } from "@hibernaut/lib/async";
 import { background } from "@hibernaut/lib/background";
 import { flush } from "@hibernaut/lib/durable";
-import { type HypervisorIdentity, type Vmm, type VmmRef, VmmSilent, type VmmUsage } from "../contract.ts";
+import {
+  type HypervisorIdentity,
+  type KeptDisks,
+  type Vmm,
+  type VmmRef,
+  VmmSilent,
+  type VmmUsage,
+} from "../contract.ts";
 import { devicesFile } from "./arguments.ts";
 import { keepOwnMemory, ownMemory, prepareOwnMemory, returnMemory } from "./borrowed-memory.ts";
 import { connectToQemu } from "./connect.ts";
 import { GuestEnd } from "./guest-end.ts";
 import { recordHotPages } from "./hot-pages.ts";
 import { shareOwner } from "./jail/owning.ts";
+import { keepDisks } from "./kept-disks/kept-disks.ts";
 import { type QemuLimits, USUAL_LIMITS } from "./limits.ts";
 import { INHERITED_FD, killProcess, usageOf, watchExit } from "./process.ts";
 import { type Qmp, QmpError, QmpTimeout } from "./qmp.ts";
@@ -198,6 +206,10 @@ export class QemuVmm implements Vmm {
     this.#ownPrepared = false; // whatever becomes of it
     await keepOwnMemory({ pid: this.ref.pid, memory: this.#files.memory }, { durable }, signal);
     signal.throwIfAborted();
+  }
+
+  keepDisks(files: readonly string[]): Promise<KeptDisks | undefined> {
+    return keepDisks(this.#qmp, files, { runDir: this.#files.runDir, owned: this.#files.memory });
   }
 
   /**

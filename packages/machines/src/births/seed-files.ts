@@ -12,7 +12,14 @@ import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { ifAbsent, isThere } from "@hibernaut/lib/absence";
-import { allocatedBytes, canCloneIn, copySparseUntilAborted, freeBytes, SPARE_BYTES } from "@hibernaut/lib/disk-files";
+import {
+  allocatedBytes,
+  type CopyHaste,
+  canCloneIn,
+  copySparseUntilAborted,
+  freeBytes,
+  SPARE_BYTES,
+} from "@hibernaut/lib/disk-files";
 import { flush } from "@hibernaut/lib/durable";
 import type { FileCopier } from "../file-copier.ts";
 
@@ -192,10 +199,10 @@ class SeedCopier implements FileCopier {
     return join(this.folder, ...this.#within(file));
   }
 
-  async copyFile(from: string, to: string, signal: AbortSignal): Promise<void> {
+  async copyFile(from: string, to: string, signal: AbortSignal, haste?: CopyHaste): Promise<void> {
     if (OWN.includes(this.#within(from)[0] ?? "")) return;
     await mkdir(dirname(to), { recursive: true, mode: 0o700 });
-    await copySparseUntilAborted(from, to, signal);
+    await copySparseUntilAborted(from, to, signal, haste);
   }
 
   clones(): Promise<boolean> {

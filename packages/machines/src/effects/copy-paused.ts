@@ -1,8 +1,10 @@
-/** Copying a running machine, for a backup or a fork: its guest is paused, and runs on. It is never ended. */
+/** Copying a running machine, for a backup or a fork: its guest is paused for a moment, and runs on. It is never ended. */
 import { readyTimeoutMs } from "@hibernaut/domain/config";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
+import type { DiskCopy, KeptDisks } from "@hibernaut/hypervisor";
 import { never, within } from "@hibernaut/lib/async";
+import type { CopyHaste } from "@hibernaut/lib/disk-files";
 import { messageOf } from "@hibernaut/lib/text";
 import type { PausedMemory } from "../decide/backed-up.ts";
 import type { CopyPurpose } from "../file-copier.ts";
@@ -17,8 +19,10 @@ export interface CopyTarget {
   readonly purpose: CopyPurpose;
   /** Where the copy of a file of the data directory is put, as an absolute path. */
   pathOf(file: string): string;
+  /** Whether a copy takes a moment, whatever the file's size. */
+  clones(): Promise<boolean>;
   /** Copies files to new places. Rejects when aborted, once nothing is being written any more. */
-  copy(files: readonly { from: string; to: string }[], signal: AbortSignal): Promise<void>;
+  copy(files: readonly DiskCopy[], signal: AbortSignal, haste?: CopyHaste): Promise<void>;
 }
 
 interface CopyPausedInput {
@@ -39,7 +43,8 @@ export interface PausedCopy {
 }
 
 /**
- * Copies the machine's disks and, unless something speaks against it, its memory, all as of one moment. The guest runs
+ * Copies the machine's disks and, unless something speaks against it, its memory, all as of one moment. The guest is paused while
+ * its memory is copied. Where disks can be neither cloned nor kept, it is paused while they are, too. It runs
  * on in the same VMM, whatever happens: nothing in the machine's own directory says that there was a snapshot, so it
  * cannot be resumed twice. A platform that dies meanwhile leaves a paused guest, which the next one wakes.
  */
@@ -66,6 +71,10 @@ export async function copyPaused(
   let began: number | undefined;
   let pausedMs = 0;
   let without = withoutMemory;
+  let kept: KeptDisks | undefined;
+  const clones = await target.clones();
+  const placed = (from: string) => ({ from, to: target.pathOf(from) });
+  const diskFiles = [paths.layer, ...disks.map(({ file }) => file)].map(placed);
   try {
     try {
       const { aheadMs } = await quiesce(record, live, ports, limit);
@@ -79,14 +88,19 @@ export async function copyPaused(
     began = performance.now();
     await live.vmm.pause();
     if (without === undefined) await ports.snapshots.captureCopy(folder, live.vmm, signal);
-    const files = [paths.layer, ...disks.map(({ file }) => file)].map((from) => ({ from, to: target.pathOf(from) }));
-    if (without === undefined) files.push({ from: paths.memory, to: ports.snapshots.memoryOf(folder) });
-    await target.copy(files, signal);
+    if (!clones) kept = await keepDisks(live, diskFiles, ports, record);
+    const memory = without === undefined ? [{ from: paths.memory, to: ports.snapshots.memoryOf(folder) }] : [];
+    await target.copy([...memory, ...(kept === undefined ? diskFiles : [])], signal);
     if ((await live.vmm.state()) === "running") throw new Error("the guest ran on while it was copied");
+  } catch (error) {
+    await kept?.release();
+    throw error;
   } finally {
     if (began !== undefined) pausedMs = Math.round(performance.now() - began);
     await runOn(record, live, { clockMs, paused: began !== undefined }, ports);
   }
+  // A client waits for a fork, and nobody for a backup.
+  if (kept !== undefined) await copyKept(kept, diskFiles, { live, target, hurried: needsMemory }, signal);
   ports.machineLog.platform(
     `The machine was paused for ${pausedMs} ms while it was copied for ${target.purpose.name}.`,
   );
@@ -96,6 +110,40 @@ export async function copyPaused(
   const origin = originOf(record, ports, live.vmm.identity);
   const size = await ports.snapshots.describeCopy(folder, origin, { generation, createdAt, clockMs });
   return { memory: { snapshot: { generation, created_at: createdAt, size_bytes: size, secrets } }, pausedMs };
+}
+
+/** Undefined where the disks cannot be kept: the guest is then paused while they are copied. */
+async function keepDisks(
+  { vmm }: LiveGuest,
+  files: readonly DiskCopy[],
+  { log }: EffectPorts,
+  { id: machine }: MachineRecord,
+): Promise<KeptDisks | undefined> {
+  try {
+    return await vmm.keepDisks(files.map(({ from }) => from));
+  } catch (error) {
+    log.warn({ machine, reason: messageOf(error) }, "a machine is paused until its disks are copied");
+    return undefined;
+  }
+}
+
+/** Copies disks while their guest writes to them, and makes the copies what the disks were when the guest was paused. */
+async function copyKept(
+  kept: KeptDisks,
+  files: readonly DiskCopy[],
+  { live, target, hurried }: { live: LiveGuest; target: CopyTarget; hurried: boolean },
+  signal: AbortSignal,
+): Promise<void> {
+  // Nobody waits for the copy of a machine that has ended: its next start does.
+  const ended = new AbortController();
+  void live.vmm.exited.then(() => ended.abort(new Error("the guest ended while it was copied")));
+  const limit = AbortSignal.any([signal, ended.signal]);
+  try {
+    await target.copy(files, limit, { hurried });
+    await kept.complete(files, limit);
+  } finally {
+    await kept.release();
+  }
 }
 
 function notReady({ id }: MachineRecord, error: unknown): HibernautError {

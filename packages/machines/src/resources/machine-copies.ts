@@ -57,7 +57,7 @@ export class MachineCopies {
   }
 
   /**
-   * Copies a machine's files: of one that rests as they are, of one that runs while its guest is paused. Undefined when
+   * Copies a machine's files: of one that rests as they are, of one that runs as of a moment for which its guest is paused. Undefined when
    * the machine was destroyed meanwhile. Rejects with `unavailable` when there is no room, with `aborted` when the machine
    * does not come to rest, and with the signal's reason.
    */
@@ -208,12 +208,13 @@ function targetOf({ id }: MachineRecord, copier: FileCopier): CopyTarget {
   return {
     purpose: copier.purpose,
     pathOf: (file) => copier.pathOf(file),
-    async copy(files, signal) {
-      // All at once: the guest is paused meanwhile. What fails first ends the others.
+    clones: () => copier.clones(),
+    async copy(files, signal, haste) {
+      // All at once: the guest may be paused meanwhile. What fails first ends the others.
       const failed = new AbortController();
       const limit = AbortSignal.any([signal, failed.signal]);
       const copies = files.map(({ from, to }) =>
-        copier.copyFile(from, to, limit).catch((error: unknown) => {
+        copier.copyFile(from, to, limit, haste).catch((error: unknown) => {
           failed.abort(error);
           throw error;
         }),
