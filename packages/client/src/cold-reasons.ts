@@ -3,6 +3,7 @@
 /** By the word that `last_boot.reason` begins with. */
 export const COLD_REASONS: Readonly<Record<string, string>> = {
   first_start: "it never ran before",
+  volumes_mounted: "it was born from a template with volumes, which the memory of the template does not have",
   stopped: "it had been stopped or restarted, or its app had exited, so there was no snapshot",
   updated: "it had been updated, and there was no snapshot of the new version",
   secrets_changed: "the app's secrets changed while it slept, and the snapshot held the old ones",

@@ -181,8 +181,8 @@ export class Templates {
   }
 
   /**
-   * Makes a machine that begins where the template stopped, and starts it unless `skipLaunch` is set. Rejects as the creation
-   * of machines does; then there is none.
+   * Makes a machine that begins where the template stopped, or with `mounts` with its disk alone, and starts it unless
+   * `skipLaunch` is set. Rejects as the creation of machines does; then there is none.
    */
   async bear(
     app: string,
@@ -234,14 +234,26 @@ export class Templates {
     await files.seeds.remove(template.id);
   }
 
-  /** Programs that run already cannot get another environment. Throws when the machine could not be started now. */
+  /** Programs that run already cannot get another environment, or find volumes. Throws when the machine could not be started now. */
   async #fromPool(
     template: TemplateRecord,
-    { name, env, cordoned, egress, sandbox, lease, temporary, starts }: Omit<Births, "count"> & { starts: boolean },
+    {
+      name,
+      env,
+      cordoned,
+      egress,
+      sandbox,
+      lease,
+      temporary,
+      mounts,
+      starts,
+    }: Omit<Births, "count"> & {
+      starts: boolean;
+    },
   ): Promise<MachineController | undefined> {
     const { deps, controllers, drain } = this.#options;
     const { app, machine } = template;
-    if (env !== undefined || temporary === true || !this.#pools.has(template)) return undefined;
+    if (env !== undefined || mounts !== undefined || temporary === true || !this.#pools.has(template)) return undefined;
     drain.refuseWork();
     if (name !== undefined) requireName(deps, app, name);
     if (starts) {
