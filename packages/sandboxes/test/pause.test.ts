@@ -21,7 +21,7 @@ async function sandbox(chosen: Partial<ChosenSandbox> = {}) {
     builds: world.store.builds,
     log: { info() {}, warn() {} },
   } as unknown as SandboxNeeds;
-  const sandboxes = new Sandboxes(needs, new TemplateNames(needs));
+  const sandboxes = new Sandboxes(needs, new TemplateNames(needs), {} as never);
   onTestFinished(async () => {
     world.releaseBoots();
     sandboxes.close();

@@ -26,9 +26,6 @@ import type { BirthCounts } from "./birth-counts.ts";
 import { fillCradle } from "./cradle.ts";
 import { bytesOf, type Seed } from "./seed.ts";
 
-/** Why what has volumes starts cold: in the memory of its seed, they are not mounted. */
-const VOLUMES_MOUNTED = "volumes_mounted";
-
 /** What is chosen for the machines. */
 export interface Births {
   count: number;
@@ -169,7 +166,8 @@ function recordOf(
   const asleep = { state: "suspended", snapshot, coldReason: "", newborn: true } as const;
   return {
     ...{ ...born, origin, resetLayer: false },
-    ...(mounts === undefined ? asleep : { coldReason: VOLUMES_MOUNTED }),
+    // In the memory of the seed, volumes are not mounted.
+    ...(mounts === undefined ? asleep : { coldReason: "volumes_mounted" }),
     ...(pooled !== undefined && { pooled }),
     ...(sandbox !== undefined && { sandbox }),
     ...(programs !== undefined && { programs }),

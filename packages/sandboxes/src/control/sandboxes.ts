@@ -170,9 +170,7 @@ export function sandboxRoutes(app: FastifyInstance, { needs, sandboxes, tokens }
 }
 
 function chosenOf(body: Static<typeof NewSandbox>): ChosenSandbox {
-  const { network, volumeMounts = [], iam } = body;
-  if (volumeMounts.length > 0)
-    throw new Refusal(501, "Sandboxes have no volumes yet: a template cannot be made of a machine that has one.");
+  const { network, volumeMounts, iam } = body;
   if (iam !== undefined)
     throw new Refusal(501, "There are no workload identities on a server of your own. Leave `iam` out.");
   refuseMissing(network ?? {});
@@ -187,6 +185,7 @@ function chosenOf(body: Static<typeof NewSandbox>): ChosenSandbox {
     metadata: body.metadata ?? {},
     env: body.envVars ?? {},
     allowInternetAccess: body.allow_internet_access,
+    volumes: volumeMounts,
     added: addedHeadersIn(network?.rules),
     network:
       network === undefined

@@ -2,6 +2,7 @@
 import { MAX_EGRESS_ENTRIES } from "@hibernaut/domain/egress";
 import { Type } from "typebox";
 import { MOST_LISTED } from "../life/limits.ts";
+import { VolumeMounts } from "./volume-schemas.ts";
 
 const Texts = Type.Record(Type.String(), Type.String());
 const Timeout = Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 });
@@ -29,7 +30,7 @@ export const NewSandbox = Type.Object({
   envVars: Type.Optional(Texts),
   mcp: Type.Optional(Type.Unknown()),
   iam: Type.Optional(Type.Unknown()),
-  volumeMounts: Type.Optional(Type.Array(Type.Unknown())),
+  volumeMounts: Type.Optional(VolumeMounts),
 });
 
 /** All of it is replaced: what is left out is allowed. */

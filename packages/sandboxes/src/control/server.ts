@@ -12,6 +12,8 @@ import { sandboxRoutes } from "./sandboxes.ts";
 import { tagRoutes } from "./tags.ts";
 import { templateRoutes } from "./templates.ts";
 import { uploadRoutes } from "./uploads.ts";
+import { volumeContentRoutes } from "./volume-content.ts";
+import { volumeRoutes } from "./volumes.ts";
 
 /** The largest request, in bytes: labels and variables of a sandbox fit several times. */
 const MOST_BODY_BYTES = 1024 * 1024;
@@ -58,8 +60,10 @@ export async function buildControl(deps: ControlDeps): Promise<{
     metricRoutes(authorized, deps);
     buildRoutes(authorized, deps);
     tagRoutes(authorized, deps);
+    volumeRoutes(authorized, deps);
   });
   app.register(async (linked) => uploadRoutes(linked, deps));
+  app.register(async (opened) => volumeContentRoutes(opened, deps));
   await app.ready();
   return { handle: (request, response) => handle?.(request, response), close: () => app.close() };
 }
