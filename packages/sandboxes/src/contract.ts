@@ -12,7 +12,7 @@ export interface KeyHolder {
 }
 
 export interface SandboxNeeds {
-  resources: Pick<Resources, "apps" | "machines" | "commands" | "forwards" | "templates" | "forks">;
+  resources: Pick<Resources, "apps" | "machines" | "commands" | "forwards" | "templates" | "forks" | "logs">;
   volumes: Pick<VolumeService, "list" | "create" | "destroy">;
   /** Builds of templates, and the names that lead to what they made. */
   builds: BuildStore;

@@ -66,6 +66,13 @@ export const ListQuery = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: MOST_LISTED, default: MOST_LISTED }),
 });
 
+/** `limit` is of builds. */
+export const TemplateQuery = Type.Object({
+  nextToken: Type.Optional(Type.String({ maxLength: 300 })),
+  limit: Type.Integer({ minimum: 1, maximum: MOST_LISTED, default: MOST_LISTED }),
+});
+export const VisibilityBody = Type.Object({ public: Type.Optional(Type.Boolean()) });
+
 export const SnapshotsQuery = Type.Object({
   sandboxID: Type.Optional(Type.String({ maxLength: 80 })),
   name: Type.Optional(Type.String({ maxLength: 200 })),
