@@ -17,6 +17,7 @@ import { SandboxesOfApi } from "./life/from-api.ts";
 import { TemplateNames } from "./life/names.ts";
 import { Sandboxes } from "./life/sandboxes.ts";
 import { SandboxTokens } from "./life/tokens.ts";
+import { Openers } from "./volume/openers.ts";
 import { SandboxVolumes } from "./volume/volumes.ts";
 
 export { buildBase } from "./base/build.ts";
@@ -39,7 +40,11 @@ export async function openSandboxes({ at, tls, connections, ...needs }: OpenOpti
   close(): Promise<void>;
 }> {
   const names = new TemplateNames(needs);
-  const volumes = new SandboxVolumes(needs);
+  const openers = new Openers({
+    needs,
+    templateOf: (app) => sandboxes.requireTemplate(app, "base").template.id,
+  });
+  const volumes = new SandboxVolumes(needs, openers);
   const sandboxes = new Sandboxes(needs, names, volumes);
   const tokens = new SandboxTokens(needs.secret);
   const processes = new Processes();
@@ -48,7 +53,7 @@ export async function openSandboxes({ at, tls, connections, ...needs }: OpenOpti
   const builds = new Builds({ needs, names, processes, uploads });
   const links = new UploadLinks(needs.secret);
   const control = await buildControl({
-    ...{ needs, sandboxes, tokens, names, builds, uploads, links, volumes, guests, secure: tls !== undefined },
+    ...{ needs, sandboxes, tokens, names, builds, uploads, links, volumes, openers, guests, secure: tls !== undefined },
   });
   const door = dispatch({ needs, sandboxes, tokens, processes, guests, control: control.handle });
   // Before anything comes that would have to be told from what an earlier platform left.
@@ -77,6 +82,7 @@ export async function openSandboxes({ at, tls, connections, ...needs }: OpenOpti
     },
     async close() {
       sandboxes.close();
+      openers.close();
       clearInterval(sweeps);
       await builds.close();
       await close();

@@ -44,7 +44,7 @@ export interface Births {
   mounts?: Mount[];
   /** It waits in the pool of its template. */
   pooled?: true;
-  /** It is needed for the making of a template only, and never taken from a pool. */
+  /** It is needed for the making of a template, or for the files of a volume, and never taken from a pool. */
   temporary?: true;
 }
 

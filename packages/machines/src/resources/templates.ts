@@ -112,12 +112,12 @@ export class Templates {
     }
   }
 
-  /** Destroys the machines that an earlier platform made for templates: nobody waits for them any more. */
+  /** Destroys the machines that an earlier platform made for a while, such as for a template: nobody waits for them any more. */
   recover(): void {
     const { controllers, deps } = this.#options;
     for (const controller of controllers.all()) {
       if (controller.record.temporary !== true) continue;
-      deps.log.warn({ machine: controller.record.id }, "the making of a template was interrupted");
+      deps.log.warn({ machine: controller.record.id }, "a machine was left that was made for a while");
       controller.command({ type: "destroy", force: true });
     }
   }

@@ -16,14 +16,18 @@ const create = (options: SandboxOpts = {}) => Sandbox.create({ ...agents, ...opt
 /** Where files of volumes are reached. */
 const at = () => ({ apiUrl: place.served.sandboxUrl ?? "" });
 
-test("files on a volume outlive the sandbox that wrote them, and are reached from outside while one has it", async () => {
+test("files on a volume outlive the sandboxes that have it, and are reached from outside before, with and after them", async () => {
   const volume = await Volume.create("my-data", agents);
   expect(await Volume.list(agents)).toEqual([{ volumeId: volume.volumeId, name: "my-data" }]);
   await expect(Volume.create("my-data", agents)).rejects.toThrow(VolumeError);
-  await expect(volume.readFile("/a", at())).rejects.toThrow(/No sandbox has volume 'my-data'/);
+  await volume.writeFile("/before.txt", "before any sandbox", at());
 
   const first = await create({ volumeMounts: { "/mnt/data": volume } });
   expect(await first.getInfo()).toMatchObject({ volumeMounts: [{ name: "my-data", path: "/mnt/data" }] });
+  expect((await first.commands.run("cat /mnt/data/before.txt; stat -c %U /mnt/data/before.txt")).stdout).toBe(
+    "before any sandboxuser\n",
+  );
+  await volume.remove("/before.txt", at());
   await first.commands.run("mkdir /mnt/data/notes; echo 'from inside' > /mnt/data/notes/a.txt");
   expect(await volume.readFile("notes/a.txt", at())).toBe("from inside\n");
   const written = await volume.writeFile("/notes/b.txt", "from outside", { ...at(), mode: 0o640 });
@@ -62,6 +66,7 @@ test("files on a volume outlive the sandbox that wrote them, and are reached fro
   const second = await create({ volumeMounts: { "/data": "my-data" } });
   expect(await second.files.read("/data/notes/a.txt")).toBe("from inside\n");
   await second.kill();
+  expect(await volume.readFile("/notes/a.txt", at())).toBe("from inside\n");
   expect(await Volume.destroy(volume.volumeId, agents)).toBe(true);
   expect(await Volume.destroy(volume.volumeId, agents)).toBe(false);
 });

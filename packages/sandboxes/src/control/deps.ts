@@ -9,6 +9,7 @@ import type { Guests } from "../inside/guests.ts";
 import type { TemplateNames } from "../life/names.ts";
 import type { Sandboxes } from "../life/sandboxes.ts";
 import type { SandboxTokens } from "../life/tokens.ts";
+import type { Openers } from "../volume/openers.ts";
 import type { SandboxVolumes } from "../volume/volumes.ts";
 
 export interface ControlDeps {
@@ -20,6 +21,7 @@ export interface ControlDeps {
   uploads: Uploads;
   links: UploadLinks;
   volumes: SandboxVolumes;
+  openers: Openers;
   guests: Guests;
   /** Whether the port speaks TLS. */
   secure: boolean;

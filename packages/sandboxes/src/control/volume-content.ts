@@ -1,11 +1,11 @@
-/** `/volumecontent`: files of a volume, in the sandbox that has it. The token of the volume is the key. */
+/** `/volumecontent`: files of a volume, wherever it is mounted. The token of the volume is the key. */
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Static } from "typebox";
 import { Refusal } from "../failure.ts";
 import type { GuestTask } from "../inside/guest.ts";
 import { VolumeContent } from "../volume/content.ts";
-import { holderOf } from "../volume/holder.ts";
+import { openVolume } from "../volume/holder.ts";
 import { appOfToken } from "../volume/token.ts";
 import { type ControlDeps, goneSignal } from "./deps.ts";
 import { ListQuery, MakeQuery, MetadataBody, PathQuery, VolumeParams } from "./volume-schemas.ts";
@@ -21,7 +21,8 @@ const ROOT = "/volumecontent/:volumeID";
 const params = VolumeParams;
 
 /** Adds the routes in a scope of their own, in which bodies that are not JSON are streams. */
-export function volumeContentRoutes(app: FastifyInstance, { volumes, tokens, sandboxes, guests }: ControlDeps): void {
+export function volumeContentRoutes(app: FastifyInstance, deps: ControlDeps): void {
+  const { volumes, tokens } = deps;
   app.addContentTypeParser("application/octet-stream", (_request, body, done) => done(null, body));
   app.addContentTypeParser("*", (_request, body, done) => done(null, body));
 
@@ -37,8 +38,10 @@ export function volumeContentRoutes(app: FastifyInstance, { volumes, tokens, san
   const contentOf = async (request: FastifyRequest, reply: FastifyReply): Promise<VolumeContent> => {
     const signal = goneSignal(reply);
     const volume = volumes.get(request.sandboxApp, volumeOf(request));
-    const { view, root } = await holderOf(volume, sandboxes, signal);
-    return new VolumeContent(guests.of(view), root, signal);
+    const open = await openVolume(volume, deps, signal);
+    reply.raw.once("close", () => open[Symbol.dispose]());
+    if (reply.raw.destroyed) open[Symbol.dispose]();
+    return new VolumeContent(open.guest, open.root, signal);
   };
 
   app.get<AtPath>(`${ROOT}/path`, { schema: { params, querystring: PathQuery } }, async (request, reply) =>

@@ -25,10 +25,10 @@ export class Sandboxes {
   readonly #expiry: Expiry;
   readonly #names: TemplateNames;
   readonly #trusting: Trusting;
-  readonly #volumes: Pick<SandboxVolumes, "mountsOf">;
+  readonly #volumes: Pick<SandboxVolumes, "hold">;
 
   /** `names`: what clients call templates. */
-  constructor(needs: SandboxNeeds, names: TemplateNames, volumes: Pick<SandboxVolumes, "mountsOf">) {
+  constructor(needs: SandboxNeeds, names: TemplateNames, volumes: Pick<SandboxVolumes, "hold">) {
     this.#needs = needs;
     this.#names = names;
     this.#trusting = new Trusting(needs);
@@ -60,8 +60,8 @@ export class Sandboxes {
     const { network, allowInternetAccess } = chosen;
     const egress = egressOf({ allowOut: network?.allow_out, denyOut: network?.deny_out, allowInternetAccess });
     const { volumes = [] } = chosen;
-    const mounts = volumes.length === 0 ? undefined : this.#volumes.mountsOf(app, volumes);
-    const born = { ...birth, sandbox, ...given({ egress, mounts }) };
+    using held = volumes.length === 0 ? undefined : await this.#volumes.hold(app, volumes);
+    const born = { ...birth, sandbox, ...given({ egress, mounts: held?.mounts }) };
     const bear = (id: string) => this.#needs.resources.templates.bear(app, id, born, signal);
     const view = await bear(template.id).catch((error: unknown) => {
       if (!isMissing(error)) throw error;
@@ -266,7 +266,7 @@ export class Sandboxes {
     const { state } = await waiting.finally(() => this.#expiry.look());
     if (state === "running") {
       const view = this.get(app, id);
-      await Promise.all([this.#trusting.look(view), handOver(view, this.#needs)]);
+      await Promise.all([this.#trusting.look(view), handOver(view.record, this.#needs)]);
       return view;
     }
     const why = machines.get(app, id).record.stateReason;

@@ -1,10 +1,10 @@
 /** Volumes that nobody has used yet become those of the user as whom programs of a sandbox run. */
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import { wantedOf } from "@hibernaut/domain/mounts";
 import { messageOf } from "@hibernaut/lib/text";
 import type { SandboxNeeds } from "../contract.ts";
 import { DEFAULT_USER, SandboxGuest } from "../inside/guest.ts";
 import { MOST_SAID_BYTES } from "../inside/limits.ts";
-import type { SandboxView } from "../life/view.ts";
 import { HAND_OVER } from "./scripts.ts";
 
 /** How long it may take, in milliseconds: a few lines of shell, on a busy host. */
@@ -12,7 +12,7 @@ const HAND_OVER_MS = 30_000;
 
 /** The agent has given them to the user of the image, who is another one. Never rejects: the log says why it is not done. */
 export async function handOver(
-  { record: { app, id, config, programs } }: SandboxView,
+  { app, id, config, programs }: Pick<MachineRecord, "app" | "id" | "config" | "programs">,
   { resources, log }: Pick<SandboxNeeds, "resources" | "log">,
 ): Promise<void> {
   const mounts = config.mounts ?? [];

@@ -1,31 +1,36 @@
-/** Which sandbox the files of a volume are reached in. */
+/** Where the files of a volume are reached: in the sandbox that has it, or in a machine of the platform's own. */
 import { wantedOf } from "@hibernaut/domain/mounts";
 import type { VolumeView } from "@hibernaut/volumes";
 import { Refusal } from "../failure.ts";
+import type { Guests } from "../inside/guests.ts";
 import type { Sandboxes } from "../life/sandboxes.ts";
 import { type SandboxView, stateOf } from "../life/view.ts";
+import type { Openers, OpenVolume } from "./openers.ts";
+
+interface Places {
+  sandboxes: Pick<Sandboxes, "find" | "awake" | "wake">;
+  guests: Pick<Guests, "of">;
+  openers: Pick<Openers, "has" | "open">;
+}
 
 /**
- * Resolves with the sandbox that has the volume, running, and with where it is mounted there. One that is paused is woken if
- * requests may wake it. Rejects with 409, and what to do, when there is none.
+ * Resolves with the guest that has the volume, and with where it is mounted there. A sandbox that is paused is woken if
+ * requests may wake it. Rejects with 409, and what to do, when the volume is where its files cannot be reached.
  */
-export async function holderOf(
-  { id, name, machineId }: VolumeView,
-  sandboxes: Pick<Sandboxes, "find" | "awake" | "wake">,
+export async function openVolume(
+  volume: VolumeView,
+  { sandboxes, guests, openers }: Places,
   signal: AbortSignal,
-): Promise<{ view: SandboxView; root: string }> {
-  if (machineId === null)
-    throw new Refusal(
-      409,
-      `No sandbox has volume '${name}'. Its files are reached while one does: make one with \`volumeMounts\`.`,
-    );
+): Promise<OpenVolume> {
+  const { id, name, machineId } = volume;
+  if (machineId === null || openers.has(id)) return openers.open(volume, signal);
   const found = sandboxes.find(machineId);
   if (found === undefined)
     throw new Refusal(409, `Volume '${name}' belongs to machine ${machineId}, which is not a sandbox.`);
   const view = await awake(found, name, sandboxes, signal);
   const mount = (view.record.config.mounts ?? []).find((one) => wantedOf(one) === id);
   if (mount === undefined) throw new Refusal(409, `Volume '${name}' has just been taken from its sandbox.`);
-  return { view, root: mount.path };
+  return { guest: guests.of(view), root: mount.path, [Symbol.dispose]: () => {} };
 }
 
 function awake(

@@ -1,8 +1,10 @@
 /** Volumes as E2B's clients see them: by names of which an app has one each, and mounted when a sandbox is made. */
+import { wantedOf } from "@hibernaut/domain/mounts";
 import type { Mount } from "@hibernaut/domain/volume";
 import type { VolumeView } from "@hibernaut/volumes";
 import type { SandboxNeeds } from "../contract.ts";
 import { Refusal } from "../failure.ts";
+import type { Openers } from "./openers.ts";
 
 /** Where a client wants a volume. */
 export interface WantedMount {
@@ -17,11 +19,14 @@ const MOST_MOUNTS = 8;
 
 export class SandboxVolumes {
   readonly #volumes: SandboxNeeds["volumes"];
+  readonly #openers: Pick<Openers, "keepOff" | "has">;
   /** Names of volumes that are being made, with their apps. */
   readonly #making = new Set<string>();
 
-  constructor({ volumes }: Pick<SandboxNeeds, "volumes">) {
+  /** `openers`: what has a volume while its files are wanted, and makes room for a sandbox. */
+  constructor({ volumes }: Pick<SandboxNeeds, "volumes">, openers: Pick<Openers, "keepOff" | "has">) {
     this.#volumes = volumes;
+    this.#openers = openers;
   }
 
   list(app: string): VolumeView[] {
@@ -55,17 +60,30 @@ export class SandboxVolumes {
   /** Deletes a volume with its snapshots. Rejects with 404 when there is none, and with 409 while a machine has it. */
   async destroy(app: string, id: string): Promise<void> {
     this.get(app, id);
-    await this.#volumes.destroy(app, id);
+    const kept = await this.#openers.keepOff([id]);
+    await this.#volumes.destroy(app, id).finally(() => kept[Symbol.dispose]());
   }
 
-  /** Returns the mounts of a new machine, by ids. Throws 404 for a volume that there is not, and 409 for one that is not free. */
-  mountsOf(app: string, wanted: readonly WantedMount[]): Mount[] {
+  /**
+   * Returns the mounts of a new machine, by ids, which nobody opens until they are disposed of: store the machine before that.
+   * Rejects with 404 for a volume that there is not, and with 409 for one that is not free.
+   */
+  async hold(app: string, wanted: readonly WantedMount[]): Promise<{ mounts: Mount[] } & Disposable> {
+    const mounts = this.#mountsOf(app, wanted);
+    const kept = await this.#openers.keepOff(mounts.map(wantedOf));
+    return { mounts, [Symbol.dispose]: () => kept[Symbol.dispose]() };
+  }
+
+  #mountsOf(app: string, wanted: readonly WantedMount[]): Mount[] {
     if (wanted.length > MOST_MOUNTS) throw new Refusal(400, `A sandbox has at most ${MOST_MOUNTS} volumes.`);
     const all = this.#volumes.list(app);
     const chosen: Mount[] = [];
     for (const { name, path } of wanted) {
       const named = all.filter((volume) => volume.name === name || volume.id === name);
-      const free = named.find(({ id, machineId }) => machineId === null && !chosen.some(({ volume }) => volume === id));
+      const free = named.find(
+        ({ id, machineId }) =>
+          (machineId === null || this.#openers.has(id)) && !chosen.some(({ volume }) => volume === id),
+      );
       if (free === undefined) throw unavailable(name, named);
       chosen.push({ volume: free.id, path });
     }
