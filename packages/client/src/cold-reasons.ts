@@ -10,6 +10,7 @@ export const COLD_REASONS: Readonly<Record<string, string>> = {
   vmm_lost:
     "its QEMU process had ended unexpectedly: a crash of the guest's kernel or of QEMU, a guest that KVM could not continue, a kill, a reboot of the host",
   backup_without_memory: "it was restored from a backup that had only its disks",
+  memory_dropped: "its client wanted it without the memory that it had",
   host_lost: "its host was lost, and another one has it now, without its memory and its files",
   moved_cold: "it was moved to another host without its memory",
   resume_lost: "a resume had begun, and guest and platform ended before the machine was running",

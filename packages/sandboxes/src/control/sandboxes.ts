@@ -91,12 +91,8 @@ export function sandboxRoutes(app: FastifyInstance, { needs, sandboxes, tokens }
       path,
       { schema: { params, body: ConnectBody } },
       async ({ sandboxApp, params: { sandboxID }, body: { timeout = DEFAULT_TIMEOUT_V2_S, memory } }, reply) => {
-        if (memory === false)
-          throw new Refusal(
-            501,
-            "A paused sandbox is resumed with its memory. To begin without it, pause it with `keepMemory: false`.",
-          );
-        const { view, resumed } = await sandboxes.connect(sandboxApp, sandboxID, timeout, goneSignal(reply));
+        const wanted = { timeoutS: timeout, memory };
+        const { view, resumed } = await sandboxes.connect(sandboxApp, sandboxID, wanted, goneSignal(reply));
         return reply.code(resumed ? 201 : 200).send(opened(view));
       },
     );
@@ -107,7 +103,7 @@ export function sandboxRoutes(app: FastifyInstance, { needs, sandboxes, tokens }
       const { view, resumed } = await sandboxes.connect(
         sandboxApp,
         sandboxID,
-        secondsOf(body?.timeout),
+        { timeoutS: secondsOf(body?.timeout), memory: body?.memory !== false },
         goneSignal(reply),
       );
       if (!resumed) throw new Refusal(409, `Sandbox ${sandboxID} is running already.`);

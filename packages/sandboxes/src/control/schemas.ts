@@ -46,7 +46,11 @@ export const SandboxParams = Type.Object({ sandboxID: Type.String({ minLength: 1
 export const TemplateParams = Type.Object({ templateID: Type.String({ minLength: 1, maxLength: 200 }) });
 
 export const ConnectBody = Type.Object({ timeout: Type.Optional(Timeout), memory: Type.Optional(Type.Boolean()) });
-export const ResumeBody = Type.Object({ timeout: Type.Optional(Timeout), autoPause: Type.Optional(Type.Boolean()) });
+export const ResumeBody = Type.Object({
+  timeout: Type.Optional(Timeout),
+  autoPause: Type.Optional(Type.Boolean()),
+  memory: Type.Optional(Type.Boolean()),
+});
 export const TimeoutBody = Type.Object({ timeout: Timeout });
 export const RefreshBody = Type.Object({ duration: Type.Optional(Type.Integer({ minimum: 0, maximum: 3600 })) });
 export const PauseBody = Type.Object({ memory: Type.Optional(Type.Boolean()) });

@@ -103,16 +103,22 @@ export class Sandboxes {
   }
 
   /**
-   * Wakes the sandbox if it is paused, and lets it live that long from now. The time of a running one is never shortened.
-   * Resolves with whether it was paused.
+   * Wakes the sandbox if it is paused, without `memory` from its files alone, and lets it live that long from now. The time of a
+   * running one is never shortened. Resolves with whether it was paused.
    */
   async connect(
     app: string,
     id: string,
-    timeoutS: number,
+    { timeoutS, memory = true }: { timeoutS: number; memory?: boolean | undefined },
     signal: AbortSignal,
   ): Promise<{ view: SandboxView; resumed: boolean }> {
     requireTimeout(timeoutS);
+    if (!memory && stateOf(this.get(app, id)) === "paused") {
+      const { machines } = this.#needs.resources;
+      // One that falls asleep would continue.
+      await waitFor(machines, app, id, ["settled"], { timeoutMs: PAUSED_TIMEOUT_MS, signal });
+      machines.dropMemory(app, id);
+    }
     const before = this.get(app, id);
     const resumed = stateOf(before) === "paused";
     const ends = endAfter(timeoutS, Date.now());
