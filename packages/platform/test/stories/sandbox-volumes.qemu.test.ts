@@ -83,7 +83,7 @@ test("a sandbox with a volume has the files of its template, and nothing is fork
   // What leads out of the volume does not lead into the sandbox.
   await sandbox.commands.run("ln -s /etc /data/etc", { user: "root" });
   await expect(volume.readFile("/etc/passwd", at())).rejects.toThrow(/leads out of the volume/);
-  await expect(volume.readFile("/../etc/passwd", at())).rejects.toThrow(VolumePathNotFoundError);
+  await expect(volume.readFile("/../bin/sh", at())).rejects.toThrow(VolumePathNotFoundError);
   await Promise.all([parent.kill(), sandbox.kill()]);
   await expect(create({ volumeMounts: { "/data": "unknown" } })).rejects.toThrow(/There is no volume 'unknown'/);
   await expect(create({ volumeMounts: { "/proc/x": "more" } })).rejects.toThrow(/400/);
