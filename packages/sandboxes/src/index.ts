@@ -82,7 +82,7 @@ export async function openSandboxes({ at, tls, connections, ...needs }: OpenOpti
     },
     async close() {
       sandboxes.close();
-      openers.close();
+      await openers.close();
       clearInterval(sweeps);
       await builds.close();
       await close();

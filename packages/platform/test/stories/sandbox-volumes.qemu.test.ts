@@ -87,4 +87,6 @@ test("a sandbox with a volume has the files of its template, and nothing is fork
   await Promise.all([parent.kill(), sandbox.kill()]);
   await expect(create({ volumeMounts: { "/data": "unknown" } })).rejects.toThrow(/There is no volume 'unknown'/);
   await expect(create({ volumeMounts: { "/proc/x": "more" } })).rejects.toThrow(/400/);
+  // What opens the volume goes with the platform, too, which ends with this file.
+  expect(await volume.readFile("/x", at())).toBe("y");
 });

@@ -2,6 +2,7 @@
  * Machines that have a volume for as long as its files are wanted from outside and no sandbox has it. No client sees them, no
  * request reaches them, and the next platform destroys those that this one leaves.
  */
+import { setTimeout as delay } from "node:timers/promises";
 import { isHibernautError } from "@hibernaut/domain/errors";
 import { abortable } from "@hibernaut/lib/async";
 import { background } from "@hibernaut/lib/background";
@@ -22,6 +23,8 @@ const IDLE_MS = 15_000;
 const MOST_OF_APP = 4;
 /** How long a new sandbox waits for files that are being written, in milliseconds. */
 const LEAVE_MS = 20_000;
+/** How long the end of the platform waits for them, in milliseconds. What is left, the next platform destroys. */
+const CLOSE_MS = 5_000;
 
 interface Opened {
   app: string;
@@ -105,10 +108,13 @@ export class Openers {
     }
   }
 
-  /** Begins the end of all. */
-  close(): void {
+  /** Ends all, and waits a while until they are gone. */
+  async close(): Promise<void> {
     this.#closing.abort(new Refusal(503, "The platform is shutting down."));
-    for (const id of this.#opened.keys()) background(this.#end(id), "closing a volume");
+    const over = new AbortController();
+    const late = delay(CLOSE_MS, undefined, { signal: over.signal }).catch(() => {});
+    await Promise.race([Promise.allSettled([...this.#opened.keys()].map((id) => this.#end(id))), late]);
+    over.abort();
   }
 
   #begin(volume: VolumeView): Opened {
