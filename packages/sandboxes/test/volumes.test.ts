@@ -76,7 +76,7 @@ test.each<[string, number, string, (object | string)?, string?]>([
   expect(reply, reply.said).toMatchObject({ status });
 });
 
-test("a volume of a machine that is no sandbox is left alone, and so is one in use", async () => {
+test("a volume of a machine that is not a sandbox is left alone, and so is one in use", async () => {
   const { id } = await port.platform.volumes.create("shop", { name: "of-the-shop" });
   const { record } = await port.platform.machines.create("shop", {
     config: { ...SMALL, mounts: [{ volume: id, path: "/data" }] },

@@ -93,7 +93,11 @@ export class SandboxVolumes {
 
 function unavailable(name: string, [found]: readonly VolumeView[]): Refusal {
   const word = name.slice(0, 80);
-  if (found === undefined) return new Refusal(404, `There is no volume '${word}'. Make it with \`Volume.create\`.`);
+  if (found === undefined)
+    return new Refusal(
+      404,
+      `There is no volume '${word}'. Make it with \`Volume.create\`, or with \`hibernaut volumes create\`.`,
+    );
   const holder = found.machineId === null ? "is mounted twice" : `belongs to sandbox ${found.machineId}`;
   return new Refusal(
     409,
