@@ -1,5 +1,5 @@
 /** Turns options of `machine create`, `run` and `update` into a configuration. */
-import type { MachineConfig, MountConfig, ServiceConfig } from "@hibernaut/client";
+import type { MachineConfig, ServiceConfig } from "@hibernaut/client";
 import { MACHINE_FIELDS, SERVICE_FIELDS } from "@hibernaut/domain/fields";
 import { TCP_HANDLERS, type TcpHandler } from "@hibernaut/domain/tcp-handlers";
 import { given } from "@hibernaut/lib/given";
@@ -93,7 +93,8 @@ function checkPath(path: string): string {
   throw new UsageError(`--check takes a path that begins with /, as in /${path || "health"}.`);
 }
 
-function mountOf(text: string): MountConfig {
+/** Returns what `--volume` says. Throws a {@link UsageError} for anything but `name:path`. */
+export function mountOf(text: string): { volume: string; path: string } {
   const at = text.indexOf(":/");
   if (at < 1) throw new UsageError(`--volume takes name:path, as in data:/data, not \`${text}\`.`);
   return { volume: text.slice(0, at), path: text.slice(at + 1) };

@@ -14,6 +14,8 @@ export interface SandboxEnvironment {
   E2B_API_URL: string;
   /** Only without TLS: clients would speak HTTPS to the names of sandboxes otherwise. */
   E2B_SANDBOX_URL?: string;
+  /** Likewise: files of volumes. */
+  E2B_VOLUME_API_URL?: string;
   E2B_DOMAIN: string;
 }
 
@@ -39,7 +41,7 @@ export function sandboxEnvironment({
       `Sandboxes have another port after each start of the platform. Set HIBERNAUT_SANDBOX_LISTEN to a port, for example ${EXAMPLE}.`,
     );
   const url = `http://${placeOf(at, domain)}`;
-  return { E2B_API_URL: url, E2B_SANDBOX_URL: url, E2B_DOMAIN: domain };
+  return { E2B_API_URL: url, E2B_SANDBOX_URL: url, E2B_VOLUME_API_URL: url, E2B_DOMAIN: domain };
 }
 
 /** The host and port that clients connect to. */

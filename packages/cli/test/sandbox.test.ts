@@ -18,6 +18,7 @@ describe("the variables for E2B's clients", () => {
     expect(plain(at("127.0.0.1"))).toEqual({
       E2B_API_URL: "http://127.0.0.1:7070",
       E2B_SANDBOX_URL: "http://127.0.0.1:7070",
+      E2B_VOLUME_API_URL: "http://127.0.0.1:7070",
       E2B_DOMAIN: "localhost:7070",
     });
     expect(plain(at("::1")).E2B_API_URL).toBe("http://[::1]:7070");
@@ -28,6 +29,7 @@ describe("the variables for E2B's clients", () => {
     expect(plain(at(host), "example.com")).toEqual({
       E2B_API_URL: "http://example.com:7070",
       E2B_SANDBOX_URL: "http://example.com:7070",
+      E2B_VOLUME_API_URL: "http://example.com:7070",
       E2B_DOMAIN: "example.com",
     });
     // The port at which clients reach it.
@@ -48,6 +50,7 @@ describe("the variables for E2B's clients", () => {
     expect(exportLines(plain(at("::1")))).toEqual([
       "export E2B_API_URL='http://[::1]:7070'",
       "export E2B_SANDBOX_URL='http://[::1]:7070'",
+      "export E2B_VOLUME_API_URL='http://[::1]:7070'",
       "export E2B_DOMAIN=localhost:7070",
     ]);
   });
@@ -67,6 +70,7 @@ describe("the variables for E2B's clients", () => {
       [
         "export E2B_API_URL=http://127.0.0.1:7070",
         "export E2B_SANDBOX_URL=http://127.0.0.1:7070",
+        "export E2B_VOLUME_API_URL=http://127.0.0.1:7070",
         "export E2B_DOMAIN=localhost:7070",
         `# Set E2B_API_KEY, too, to a key: hibernaut tokens create <name> --e2b --app ${app}\n`,
       ].join("\n");
@@ -79,6 +83,7 @@ describe("the variables for E2B's clients", () => {
     expect((await json("sandbox env", settings)).document).toEqual({
       E2B_API_URL: "http://127.0.0.1:7070",
       E2B_SANDBOX_URL: "http://127.0.0.1:7070",
+      E2B_VOLUME_API_URL: "http://127.0.0.1:7070",
       E2B_DOMAIN: "localhost:7070",
     });
     expect(await hibernaut("sandbox env")).toEqual({

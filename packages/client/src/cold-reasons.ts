@@ -3,12 +3,14 @@
 /** By the word that `last_boot.reason` begins with. */
 export const COLD_REASONS: Readonly<Record<string, string>> = {
   first_start: "it never ran before",
+  volumes_mounted: "it was born from a template with volumes, which the memory of the template does not have",
   stopped: "it had been stopped or restarted, or its app had exited, so there was no snapshot",
   updated: "it had been updated, and there was no snapshot of the new version",
   secrets_changed: "the app's secrets changed while it slept, and the snapshot held the old ones",
   vmm_lost:
     "its QEMU process had ended unexpectedly: a crash of the guest's kernel or of QEMU, a guest that KVM could not continue, a kill, a reboot of the host",
   backup_without_memory: "it was restored from a backup that had only its disks",
+  memory_dropped: "its client wanted it without the memory that it had",
   host_lost: "its host was lost, and another one has it now, without its memory and its files",
   moved_cold: "it was moved to another host without its memory",
   resume_lost: "a resume had begun, and guest and platform ended before the machine was running",

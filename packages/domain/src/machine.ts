@@ -197,7 +197,7 @@ export interface MachineRecord {
    * when the next one starts. Absent in all other machines.
    */
   releaseCommand?: number;
-  /** The machine is made for a template only: it is destroyed once that is made, or by the next platform. Absent in all others. */
+  /** The machine is made for a while only, such as for a template: it is destroyed after it, or by the next platform. Absent in all others. */
   temporary?: true;
   /** Absent when the machine was not born from the memory of another one. */
   origin?: Origin;
@@ -282,7 +282,7 @@ export interface CreateMachine {
   cordoned?: boolean;
   /** The machine runs the command of this release, and is temporary. */
   releaseCommand?: number;
-  /** The machine is made for a template only. */
+  /** The machine is made for a while only, such as for a template. */
   temporary?: true;
   /** A client has this lease on the machine from the beginning. */
   lease?: LeaseTerms;

@@ -14,7 +14,7 @@ export function isValidName(text: string): boolean {
   return LABEL.test(text);
 }
 
-const VOLUME_NAME = /^[a-z0-9](?:[a-z0-9_]{0,28}[a-z0-9])?$/;
+const VOLUME_NAME = /^[a-z0-9](?:[a-z0-9_-]{0,61}[a-z0-9])?$/;
 const VOLUME_ID = /^vol_[0-9a-f]{16}$/;
 
 /** Whether a word that names a volume is an id. */
@@ -28,7 +28,7 @@ export function isVolumeId(text: string): boolean {
  */
 export function volumeNameRefusal(text: string): string | undefined {
   if (VOLUME_NAME.test(text) && !isVolumeId(text)) return undefined;
-  return `\`${text.slice(0, 60)}\` is not a valid name for a volume. Use 1 to 30 characters from a-z, 0-9 and _, with no _ at either end.`;
+  return `\`${text.slice(0, 60)}\` is not a valid name for a volume. Use 1 to 63 characters from a-z, 0-9, _ and -, with a letter or a digit at either end.`;
 }
 
 /** Shorter prefixes of an id would be likely to match something else as soon as another machine or volume exists. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { findNamed, isValidName, type Named } from "../src/naming.ts";
+import { findNamed, isValidName, type Named, volumeNameRefusal } from "../src/naming.ts";
 
 test.each(["a", "7", "shop", "my-shop-2", "a--b", "a".repeat(63)])("%j is a valid name", (name) => {
   expect(isValidName(name)).toBe(true);
@@ -77,4 +77,18 @@ test("what is found is unambiguous: nothing else begins like it or has its name"
       if (found.id !== word) expect(rivals).toEqual([]);
     }),
   );
+});
+
+test.each([
+  ["data", true],
+  ["my-data_2", true],
+  ["a".repeat(63), true],
+  ["a".repeat(64), false],
+  ["-data", false],
+  ["data_", false],
+  ["My-Data", false],
+  ["a/b", false],
+  ["vol_0123456789abcdef", false],
+])("whether %s can be the name of a volume: %s", (name, can) => {
+  expect(volumeNameRefusal(name) === undefined).toBe(can);
 });

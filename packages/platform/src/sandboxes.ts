@@ -34,6 +34,7 @@ interface SandboxParts {
   /** The record of a token that is valid now. */
   verify(text: string): TokenRecord | undefined;
   builds: BuildStore;
+  volumes: SandboxNeeds["volumes"];
   /** From which the tokens of sandboxes are derived. */
   secret(): Buffer;
   vault: SandboxNeeds["vault"];

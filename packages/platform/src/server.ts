@@ -470,7 +470,7 @@ async function runLocked(
   open.defer(resources.scrubber.start());
   open.defer(resources.consoles.start());
   const sandboxes = await openSandboxes(settings, {
-    ...{ resources, connections, kept, log, builds: store.builds },
+    ...{ resources, connections, kept, log, volumes, builds: store.builds },
     verify: (text) => verifyToken(store.tokens, text),
     secret: () => readKey(keyFile) ?? makeKey(keyFile),
     vault,

@@ -3,6 +3,7 @@ import type { Grant } from "@hibernaut/domain/scopes";
 import type { Resources } from "@hibernaut/machines";
 import type { Vault } from "@hibernaut/secrets";
 import type { BuildStore } from "@hibernaut/store";
+import type { VolumeService } from "@hibernaut/volumes";
 
 /** What a key may do: it belongs to one app, whose machines its sandboxes are. */
 export interface KeyHolder {
@@ -11,7 +12,8 @@ export interface KeyHolder {
 }
 
 export interface SandboxNeeds {
-  resources: Pick<Resources, "apps" | "machines" | "commands" | "forwards" | "templates" | "forks">;
+  resources: Pick<Resources, "apps" | "machines" | "commands" | "forwards" | "templates" | "forks" | "logs">;
+  volumes: Pick<VolumeService, "list" | "create" | "destroy">;
   /** Builds of templates, and the names that lead to what they made. */
   builds: BuildStore;
   /** The directory for what clients upload for builds. It is made when it is needed. */

@@ -11,11 +11,14 @@ import type { SandboxNeeds } from "./contract.ts";
 import { buildControl } from "./control/server.ts";
 import { dispatch } from "./door/dispatch.ts";
 import { openDoor } from "./door/listener.ts";
+import { Guests } from "./inside/guests.ts";
 import { Processes } from "./inside/processes.ts";
 import { SandboxesOfApi } from "./life/from-api.ts";
 import { TemplateNames } from "./life/names.ts";
 import { Sandboxes } from "./life/sandboxes.ts";
 import { SandboxTokens } from "./life/tokens.ts";
+import { Openers } from "./volume/openers.ts";
+import { SandboxVolumes } from "./volume/volumes.ts";
 
 export { buildBase } from "./base/build.ts";
 export type { KeyHolder, SandboxNeeds } from "./contract.ts";
@@ -37,16 +40,22 @@ export async function openSandboxes({ at, tls, connections, ...needs }: OpenOpti
   close(): Promise<void>;
 }> {
   const names = new TemplateNames(needs);
-  const sandboxes = new Sandboxes(needs, names);
+  const openers = new Openers({
+    needs,
+    templateOf: (app) => sandboxes.requireTemplate(app, "base").template.id,
+  });
+  const volumes = new SandboxVolumes(needs, openers);
+  const sandboxes = new Sandboxes(needs, names, volumes);
   const tokens = new SandboxTokens(needs.secret);
   const processes = new Processes();
+  const guests = new Guests(needs);
   const uploads = new Uploads(needs.uploadFolder);
   const builds = new Builds({ needs, names, processes, uploads });
   const links = new UploadLinks(needs.secret);
   const control = await buildControl({
-    ...{ needs, sandboxes, tokens, names, builds, uploads, links, secure: tls !== undefined },
+    ...{ needs, sandboxes, tokens, names, builds, uploads, links, volumes, openers, guests, secure: tls !== undefined },
   });
-  const door = dispatch({ needs, sandboxes, tokens, processes, control: control.handle });
+  const door = dispatch({ needs, sandboxes, tokens, processes, guests, control: control.handle });
   // Before anything comes that would have to be told from what an earlier platform left.
   builds.recover();
   await uploads.begin(() => needs.resources.apps.list(), needs.log);
@@ -73,6 +82,7 @@ export async function openSandboxes({ at, tls, connections, ...needs }: OpenOpti
     },
     async close() {
       sandboxes.close();
+      await openers.close();
       clearInterval(sweeps);
       await builds.close();
       await close();

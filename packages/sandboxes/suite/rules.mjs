@@ -37,6 +37,36 @@ export function readReport(text, root) {
 }
 
 /**
+ * Reads the report of pytest's option `--junitxml`, with the family `xunit1`, which names files. A test of which more than one
+ * part is reported, such as what follows it, has failed if one of them has.
+ *
+ * @param {string} text
+ * @returns {Ran[]}
+ */
+export function readJunit(text) {
+  /** @type {Map<string, Ran>} */
+  const found = new Map();
+  for (const [, head = "", , body = ""] of text.matchAll(/<testcase ([^>]*?)(\/>|>([^]*?)<\/testcase>)/g)) {
+    const attribute = (/** @type {string} */ name) =>
+      unescaped(new RegExp(`\\b${name}="([^"]*)"`).exec(head)?.[1] ?? "");
+    const [, outcome = "", why = ""] = /<(failure|error|skipped)\b[^>]*?message="([^"]*)"/.exec(body) ?? [];
+    const state = outcome === "" ? "passed" : outcome === "skipped" ? "skipped" : "failed";
+    const name = `${attribute("file")} > ${attribute("name")}`;
+    if (found.get(name)?.state === "failed") continue;
+    found.set(name, { name, state, why: unescaped(why).split("\n")[0] ?? "" });
+  }
+  return [...found.values()];
+}
+
+/** @param {string} text Of an attribute in XML. */
+function unescaped(text) {
+  const signs = /** @type {Record<string, string>} */ ({ lt: "<", gt: ">", quot: '"', apos: "'", amp: "&" });
+  return text.replaceAll(/&(?:#(\d+)|(\w+));/g, (all, code, name) =>
+    code === undefined ? (signs[name] ?? all) : String.fromCodePoint(Number(code)),
+  );
+}
+
+/**
  * What passes without a platform needs none, and does not count.
  *
  * @param {readonly Ran[]} withPlatform @param {readonly Ran[]} without @param {readonly Exception[]} exceptions
@@ -84,13 +114,16 @@ function areaOf(name) {
   return parts.length === 1 ? "others" : parts.slice(0, -1).join("/");
 }
 
-/** @param {Verdict} verdict @param {{ version: string, command: string, date: string }} about */
-export function page({ rows, counted, passed, remote, excepted, failed }, { version, command, date }) {
+/**
+ * @param {Verdict} verdict
+ * @param {{ title: string, sdk: string, version: string, command: string, date: string }} about `sdk`: whose tests they are.
+ */
+export function page({ rows, counted, passed, remote, excepted, failed }, { title, sdk, version, command, date }) {
   const here = counted - remote;
   const percent = here === 0 ? 0 : Math.floor((passed / here) * 1000) / 10;
-  return `# What E2B's own tests say
+  return `# ${title}
 
-Made by \`${command}\` on ${date}, with version ${version} of the JavaScript SDK and its tests, unchanged
+Made by \`${command}\` on ${date}, with version ${version} of the ${sdk} SDK and its tests, unchanged
 ([how](../packages/sandboxes/suite/README.md)). Counted are tests that cannot pass without a platform: ${counted}. ${remote} of them need the
 internet, and failed without it. **Of the other ${here}, ${passed} pass (${percent} %).**
 

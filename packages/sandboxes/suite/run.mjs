@@ -59,7 +59,11 @@ try {
   const without = suite("control", CONTROL_TEST_MS, CONTROL_TEST_MS, rig);
   const exceptions = JSON.parse(readFileSync(join(ROOT, "packages/sandboxes/suite/exceptions.json"), "utf8"));
   const verdict = judge(withPlatform, without, exceptions);
-  const about = { version, command: "npm run conformance:e2b", date: new Date().toISOString().slice(0, 10) };
+  const about = {
+    ...{ title: "What E2B's own tests say", sdk: "JavaScript", version },
+    command: "npm run conformance:e2b",
+    date: new Date().toISOString().slice(0, 10),
+  };
   const text = page(verdict, about);
   console.log(text);
   for (const { name, why } of verdict.failed) console.log(`FAIL ${name}: ${why}`);

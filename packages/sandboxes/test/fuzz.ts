@@ -2,7 +2,7 @@
 import { expect, onTestFinished } from "vitest";
 import { seeded } from "../../api/test/random.ts";
 import { openPort, type Port, type Reply } from "./port.ts";
-import { inside, newSandboxes, newTemplate, newTenant, type Tenant } from "./tenant.ts";
+import { inside, newSandboxes, newTemplate, newTenant, newVolumes, type Tenant } from "./tenant.ts";
 import type { WildRequest } from "./wild-breaks.ts";
 import { wildRequest } from "./wild-requests.ts";
 
@@ -70,7 +70,8 @@ async function revive(port: Port, tenant: Tenant): Promise<void> {
   });
   if (!programs.body.includes(tenant.program) || states.get(tenant.paused) !== "suspended")
     Object.assign(tenant, await newSandboxes(port, tenant));
-  const known = [tenant.running, tenant.paused];
+  if (states.get(tenant.keeper) !== "running") Object.assign(tenant, await newVolumes(port, tenant));
+  const known = [tenant.running, tenant.paused, tenant.keeper];
   for (const { record } of machines.list(app))
     if (record.sandbox !== undefined && !known.includes(record.id)) machines.destroy(app, record.id, { force: true });
   for (const { template } of templates.list(app))

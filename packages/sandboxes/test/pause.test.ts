@@ -1,4 +1,5 @@
 /** Pauses that something comes between: clients take 409 for "paused already", so that only a sandbox that sleeps may say it. */
+import { readFile, writeFile } from "node:fs/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { newWorld, SMALL, startPlatform } from "../../platform/test/helpers/fake-world.ts";
 import type { SandboxNeeds } from "../src/contract.ts";
@@ -21,7 +22,7 @@ async function sandbox(chosen: Partial<ChosenSandbox> = {}) {
     builds: world.store.builds,
     log: { info() {}, warn() {} },
   } as unknown as SandboxNeeds;
-  const sandboxes = new Sandboxes(needs, new TemplateNames(needs));
+  const sandboxes = new Sandboxes(needs, new TemplateNames(needs), {} as never);
   onTestFinished(async () => {
     world.releaseBoots();
     sandboxes.close();
@@ -85,6 +86,32 @@ test("a pause whose guest is lost, that fails or is cancelled is told as such, a
   again.resolve();
   await expect(lost).rejects.toMatchObject({ status: 502 });
   expect(paused()).toBe(false);
+});
+
+test("one that is resumed without its memory has its files, starts cold, and is not touched while it runs", async () => {
+  const { world, sandboxes, machines, pause, id } = await sandbox();
+  const layer = `${world.folder}/machines/${id}/layer.ext4`;
+  await writeFile(layer, "its files");
+  const connect = () => sandboxes.connect("agents", id, { timeoutS: 60, memory: false }, signal);
+  expect(await connect()).toMatchObject({ resumed: false });
+  expect(machines.get("agents", id).record.lastBoot).toMatchObject({ kind: "resume" });
+  await pause();
+  expect(await connect()).toMatchObject({ resumed: true });
+  expect(machines.get("agents", id).record.lastBoot).toMatchObject({
+    kind: "cold",
+    reason: expect.stringMatching(/^memory_dropped: /) as string,
+  });
+  expect(await readFile(layer, "utf8")).toBe("its files");
+
+  const held = Promise.withResolvers<void>();
+  world.host.hold.capture = held.promise;
+  const pausing = pause();
+  await expect.poll(() => machines.get("agents", id).record.state).toBe("suspending");
+  const connecting = connect();
+  held.resolve();
+  await pausing;
+  expect(await connecting).toMatchObject({ resumed: true });
+  expect(machines.get("agents", id).record.lastBoot).toMatchObject({ kind: "cold" });
 });
 
 test("one that is killed while it is paused is gone", async () => {

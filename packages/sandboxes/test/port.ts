@@ -20,6 +20,7 @@ import { budgetOf } from "../../platform/test/helpers/connections.ts";
 import { newWorld, startPlatform } from "../../platform/test/helpers/fake-world.ts";
 import { registerServices } from "../src/inside/services.ts";
 import { ANSWERS } from "../src/inside/transfer.ts";
+import * as scripts from "../src/volume/scripts.ts";
 
 export const DOMAIN = "sbx.test";
 
@@ -51,12 +52,33 @@ export const contentsOf = (machine: string) => `contents of ${machine}`;
 
 let pids = 100;
 
+/** What the scripts for volumes print, for a volume in which everything is there. */
+function shellSays([, , script, , root = "", path = ""]: readonly string[]): string {
+  const at = path === "/" ? root : `${root}${path}`;
+  const entry = ["f", "1", "644", "1000", "1000", "0.5", "0.5", "0.5", at, ""].map((field) => `${field}\0`).join("");
+  switch (script) {
+    case scripts.STAT:
+    case scripts.CHANGE:
+      return entry;
+    case scripts.LIST:
+      return `${at}\0${entry.replaceAll(at, `${at}/b`)}`;
+    case scripts.FIND_FILE:
+    case scripts.MAY_WRITE:
+    case scripts.MAY_MAKE:
+    case scripts.MAY_REMOVE:
+      return at;
+    default:
+      return "";
+  }
+}
+
 /** Everything works. `stay` is a program that ends when it is killed; the others end at once. */
 function answerOf(machine: string, { task, args }: FakeCommand, says: string): FakeAnswer {
   const fields = ["file", "1", "644", "user", "user", "0", `/home/user/of-${machine}`, "", "0"];
   const entry = Buffer.from(fields.map((field) => `${field}\0`).join(""));
   switch (task) {
     case undefined:
+      if (args[0] === "/bin/sh") return { output: Buffer.from(shellSays(args)), ends: "at once" };
       return { pid: pids++, ends: args[0] === "stay" ? "when killed" : "at once" };
     case "fs-read":
       return { output: Buffer.from(contentsOf(machine)), ends: "at once" };
@@ -100,6 +122,7 @@ export async function openPort(limits: Partial<ConnectionBudget["limits"]> = {})
     ...{
       resources: platform,
       builds: world.store.builds,
+      volumes: platform.volumes,
       connections: budgetOf(limits),
       kept: new KeptCommands(),
       log,

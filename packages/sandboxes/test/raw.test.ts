@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openPort, type Port } from "./port.ts";
+import { enveloped, openPort, type Port } from "./port.ts";
 import { inside, newTenant, type Tenant } from "./tenant.ts";
 
 let port: Port;
@@ -71,6 +71,20 @@ test("a message that cannot be read is the client's mistake, in any format", asy
       expect(await port.ask(`POST /${path}`, { headers: stream, body })).toMatchObject({
         body: expect.stringContaining('{"error":{"code":"invalid_argument"') as string,
       });
+});
+
+test.each<[string, (tag: string) => object]>([
+  ["process.Process/Start", () => ({ process: { cmd: "stay" } })],
+  ["process.Process/Connect", (tag) => ({ process: { tag } })],
+  ["filesystem.Filesystem/WatchDir", () => ({ path: "/" })],
+])("a client of %s whose time is over is told so: nothing has ended", async (path, message) => {
+  const type = { "content-type": "application/connect+json", "connect-timeout-ms": "300" };
+  const body = enveloped(message(of.program));
+  const reply = await port.ask(`POST /${path}`, { headers: { ...inside(of.running, of.token), ...type }, body });
+  expect([reply.status, reply.body]).toEqual([
+    200,
+    expect.stringContaining('{"error":{"code":"deadline_exceeded"') as string,
+  ]);
 });
 
 test("a terminal has a size that fits it", async () => {

@@ -7,9 +7,9 @@ import type { Tenant } from "./tenant.ts";
 
 /**
  * `named`: the path or the body says whose thing is meant, and to others there is no such thing. `own`: everyone gets what is
- * theirs. `public`: no key is asked for. `link`: the link that an owner was given is the key.
+ * theirs. `public`: no key is asked for. `link`: the link that an owner was given is the key. `volume`: the token of the volume is.
  */
-export type Kind = "named" | "own" | "public" | "link";
+export type Kind = "named" | "own" | "public" | "link" | "volume";
 
 export interface Row {
   kind: Kind;
@@ -21,6 +21,11 @@ export interface Row {
 
 const named = (status: number, body?: Row["body"]): Row => ({ kind: "named", status, ...(body && { body }) });
 const own = (status: number, body?: Row["body"]): Row => ({ kind: "own", status, ...(body && { body }) });
+const files = (status: number, more: Partial<Row> = {}): Row => ({
+  ...{ kind: "volume", status, query: () => "?path=/a" },
+  ...more,
+});
+const V = "/volumecontent/:volumeID";
 const S = "/sandboxes/:sandboxID";
 const T = "/templates/:templateID";
 
@@ -33,6 +38,8 @@ export const CONTROL: Readonly<Record<string, Row>> = {
   "POST /v2/sandboxes": named(201, ({ templateId }) => ({ templateID: templateId })),
   [`GET ${S}`]: named(200),
   [`GET ${S}/metrics`]: named(200),
+  [`GET ${S}/logs`]: named(200),
+  [`GET /v2${S}/logs`]: named(200),
   "GET /sandboxes/metrics": {
     ...{ kind: "own", status: 200 },
     query: ({ running, paused }) => `?sandbox_ids=${running},${paused}`,
@@ -53,14 +60,29 @@ export const CONTROL: Readonly<Record<string, Row>> = {
   "GET /templates/aliases/:templateID": named(200),
   "POST /templates/tags": named(201, ({ template }) => ({ target: template, tags: ["v2"] })),
   [`GET ${T}/tags`]: named(200),
+  [`GET ${T}`]: named(200),
+  [`PATCH ${T}`]: named(200, () => ({ public: false })),
+  [`PATCH /v2${T}`]: named(200, () => ({})),
   "DELETE /templates/tags": named(204, ({ template }) => ({ name: template, tags: ["v2"] })),
   "POST /v3/templates": own(202, ({ built }) => ({ name: built })),
   "POST /v2/templates": own(202, ({ built }) => ({ name: built })),
   "GET /templates/:templateID/files/:hash": named(201),
   "GET /templates/:templateID/builds/:buildID/status": named(200),
+  "GET /templates/:templateID/builds/:buildID/logs": named(200),
   "POST /v2/templates/:templateID/builds/:buildID": named(202, ({ template }) => ({ fromTemplate: template })),
   "PUT /uploads": { kind: "link", status: 200, query: ({ link }) => link, body: () => "files" },
   [`DELETE ${T}`]: named(204),
+  "GET /volumes": own(200),
+  "POST /volumes": own(201, () => ({ name: "another" })),
+  "GET /volumes/:volumeID": named(200),
+  "DELETE /volumes/:volumeID": named(204),
+  [`GET ${V}/path`]: files(200),
+  [`PATCH ${V}/path`]: files(200, { body: () => ({ uid: 1000, mode: 0o644 }) }),
+  [`DELETE ${V}/path`]: files(204),
+  [`GET ${V}/dir`]: files(200),
+  [`POST ${V}/dir`]: files(201),
+  [`GET ${V}/file`]: files(200),
+  [`PUT ${V}/file`]: files(201, { body: () => "contents" }),
 };
 
 const at = (path: string) => () => ({ path });

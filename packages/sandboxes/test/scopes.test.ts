@@ -23,6 +23,7 @@ function filled(path: string, of: Tenant, sandbox = of.running): string {
   return path
     .replace(":sandboxID", sandbox)
     .replace(":templateID", template)
+    .replace(":volumeID", path.startsWith("DELETE /volumes") ? of.freeVolume : of.volume)
     .replace(":buildID", of.build)
     .replace(":hash", of.hash);
 }
@@ -180,6 +181,40 @@ describe("control", () => {
   });
 });
 
+describe("files of a volume", () => {
+  const closed = Object.entries(CONTROL).filter(([, { kind }]) => kind === "volume");
+
+  test("they open with the token of that volume only", async () => {
+    const [signature = ""] = a.volumeToken.split(".").slice(-1);
+    const keys: [who: string, token: string][] = [
+      ["the token of another app's volume", b.volumeToken],
+      ["the app's key", a.key],
+      ["the access token of the sandbox that has it", a.token],
+      ["the token without its app", signature],
+      ["the token with another app", `${b.app}.${signature}`],
+      ["the token of a longer name", `${a.volumeToken}0`],
+      ["an empty token", ""],
+    ];
+    await changingNothing(async () => {
+      for (const [route, row] of closed) {
+        expectRefused(`nobody ${route}`, await control(route, row, a, { "x-api-key": a.key }), 401);
+        for (const [who, token] of keys)
+          expectRefused(`${who} ${route}`, await control(route, row, a, { authorization: `Bearer ${token}` }), 401);
+      }
+    });
+  });
+
+  test("no sandbox of one app is made with a volume of another", async () => {
+    await changingNothing(async () => {
+      for (const name of [a.volume, a.freeVolume, `${a.app}-free-1`]) {
+        const body = JSON.stringify({ templateID: b.template, volumeMounts: [{ name, path: "/data" }] });
+        const headers = { "x-api-key": b.key, "content-type": "application/json" };
+        expectRefused("B", await port.ask("POST /sandboxes", { headers, body }), 404, body);
+      }
+    });
+  });
+});
+
 describe("inside", () => {
   const closed = Object.entries(INSIDE).filter(([, { kind }]) => kind === "named");
   const signed = (path: string, token: string, until: number) => {
@@ -286,14 +321,13 @@ describe("an owner gets in everywhere, and each gets their own only", () => {
   });
 
   test.each(Object.entries(CONTROL))("control: %s", async (route, row) => {
-    const head = route.startsWith("GET")
-      ? await control(route.replace("GET", "HEAD"), row, a, { "x-api-key": a.key })
-      : undefined;
-    const reply = await control(route, row, a, { "x-api-key": a.key });
+    const by = { "x-api-key": a.key, ...(row.kind === "volume" && { authorization: `Bearer ${a.volumeToken}` }) };
+    const head = route.startsWith("GET") ? await control(route.replace("GET", "HEAD"), row, a, by) : undefined;
+    const reply = await control(route, row, a, by);
     expect(reply.status, reply.body).toBe(row.status);
     if (head) expect([head.status, head.body]).toEqual([row.status, ""]);
     if (row.kind === "own" && route.startsWith("GET"))
-      expect(reply.body).toMatch(new RegExp(`${a.running}|${a.template}|shop-snapshot`));
+      expect(reply.body).toMatch(new RegExp(`${a.running}|${a.template}|shop-snapshot|${a.volume}`));
     expectNothingOf(b, route, reply.body);
   });
 

@@ -23,6 +23,11 @@ export interface Tenant {
   /** Of files that were uploaded, and a link to upload them. */
   hash: string;
   link: string;
+  /** A volume and its token, the sandbox that has it, and a volume that none has. */
+  volume: string;
+  volumeToken: string;
+  keeper: string;
+  freeVolume: string;
   watcher: string;
   /** The tag of a program that runs. */
   program: string;
@@ -75,6 +80,24 @@ export async function newSandboxes(
   return { running, paused, token, traffic, pausedToken, watcher, program };
 }
 
+type Kept = Pick<Tenant, "volume" | "volumeToken" | "keeper" | "freeVolume">;
+
+/** Makes two volumes, one of them in a sandbox. */
+export async function newVolumes(
+  port: Port,
+  { app, key, template }: Pick<Tenant, "app" | "key" | "template">,
+): Promise<Kept> {
+  const by = { "x-api-key": key };
+  const make = (name: string) => call(port, "POST /volumes", { name: `${app}-${name}-${volumes++}` }, by);
+  const { volumeID: volume = "", token: volumeToken = "" } = await make("data");
+  const { volumeID: freeVolume = "" } = await make("free");
+  const chosen = { templateID: template, timeout: 3600, volumeMounts: [{ name: volume, path: "/data" }] };
+  const { sandboxID: keeper = "" } = await call(port, "POST /sandboxes", chosen, by);
+  return { volume, volumeToken, keeper, freeVolume };
+}
+
+let volumes = 0;
+
 /** Makes the template, and returns its id. */
 export async function newTemplate(
   { platform }: Port,
@@ -95,6 +118,7 @@ export async function newTenant(port: Port, app: string): Promise<Tenant> {
   const template = `${app}-base`;
   const templateId = await newTemplate(port, { app, machine: record.id, template });
   const sandboxes = await newSandboxes(port, { app, key, template });
+  const kept = await newVolumes(port, { app, key, template });
   await call(port, `POST /sandboxes/${sandboxes.running}/snapshots`, { name: `${app}-snapshot` }, by);
   await call(port, "POST /templates/tags", { target: template, tags: ["v1"] }, by);
   const built = `${app}-built`;
@@ -103,7 +127,7 @@ export async function newTenant(port: Port, app: string): Promise<Tenant> {
   const files = await port.ask(`GET /templates/${built}/files/${hash}`, { headers: by });
   const { search: link } = new URL((JSON.parse(files.body) as { url: string }).url);
   await port.ask(`PUT /uploads${link}`, { body: `upload of ${app}` });
-  return { ...sandboxes, ...{ app, key, machine: record.id, template, templateId, built, build, hash, link } };
+  return { ...sandboxes, ...kept, ...{ app, key, machine: record.id, template, templateId, built, build, hash, link } };
 }
 
 /** All that the platform has of an app, as text: it is the same as long as nobody changes anything. */
@@ -115,6 +139,7 @@ export async function stateOf({ world, platform }: Port, app: string): Promise<s
   const records = platform.machines.list(app).map(({ record }) => record);
   return JSON.stringify({
     ...{ records, stored: machines.list(app), templates: templates.list(app), builds: builds.list(app) },
+    volumes: world.store.volumes.list(app),
     ...{ tags: builds.tags(app), keys: tokens.list().filter(({ apps }) => apps?.includes(app)) },
     uploads: uploads.filter((name) => name.startsWith(`${app}-`)).toSorted(),
   });

@@ -38,6 +38,7 @@ function toControl(port: Port, of: Tenant, random: Random): WildRequest {
     sandboxID: [of.running, of.paused, of.running, "0".repeat(14), "x"],
     templateID: [of.template, of.templateId, of.built, `${of.template}:v1`, "x:y", "-"],
     buildID: [of.build, "x"],
+    volumeID: [of.volume, of.volume, of.freeVolume, "vol_0", "x"],
     hash: [of.hash, "0".repeat(64), "x"],
   };
   const path = route.replaceAll(/:(\w+)/g, (_all, name: string) =>
@@ -49,7 +50,13 @@ function toControl(port: Port, of: Tenant, random: Random): WildRequest {
   return {
     form: "control",
     route: path + query,
-    headers: { "x-api-key": of.key, "content-type": "application/json" },
+    headers: {
+      ...{
+        "x-api-key": of.key,
+        "content-type": route.startsWith("PUT /volume") ? "application/octet-stream" : "application/json",
+      },
+      ...(route.includes("/volumecontent/") && !random.oneIn(6) && { authorization: `Bearer ${of.volumeToken}` }),
+    },
     ...(!/^(GET|HEAD)/.test(route) && { body: JSON.stringify(tamed(value, of)) ?? "" }),
   };
 }

@@ -41,6 +41,21 @@ export const SandboxBody = Type.Object(
       Type.Boolean({ description: "With `pause`: whether a request to its ports wakes it. Default: false." }),
     ),
     metadata: Type.Optional({ ...metadata, description: "Labels, at most 16 KiB in all." }),
+    mounts: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            volume: Type.String({ minLength: 1, maxLength: 64, description: "A volume that is there, by name or id." }),
+            path: Type.String({ minLength: 1, maxLength: 4095 }),
+          },
+          closed,
+        ),
+        {
+          maxItems: 8,
+          description: "Volumes. With some, it begins with the files of the template, and without its memory.",
+        },
+      ),
+    ),
   },
   { ...closed, title: "CreateSandboxRequest" },
 );

@@ -70,7 +70,7 @@ export const VolumeSnapshotParams = Type.Object({ ...VolumeParams.properties, sn
 
 export const CreateVolumeBody = Type.Object(
   {
-    name: Type.String({ maxLength: 64, description: "1 to 30 characters of a-z, 0-9 and _." }),
+    name: Type.String({ maxLength: 64, description: "1 to 63 characters of a-z, 0-9, _ and -." }),
     size_gb: Type.Optional(
       Type.Integer({ ...VOLUME_GB, description: "Size in GB. Default: that of what it is made from, otherwise 1." }),
     ),

@@ -5,7 +5,7 @@ import { bornText, started } from "../births.ts";
 import { type Command, command, timeOption } from "../command.ts";
 import { stateCell } from "../crashed.ts";
 import { listCommand } from "../listing.ts";
-import { pairs } from "../machine-config.ts";
+import { mountOf, pairs } from "../machine-config.ts";
 import { given } from "../option-values.ts";
 import { sandboxEnd } from "../sandbox-end.ts";
 import { ago } from "../terminal.ts";
@@ -32,18 +32,30 @@ const create = command({
     { flags: "--auto-resume", description: "with --on-timeout pause: requests to its ports wake it" },
     { flags: "-l, --label <name=value>", description: "a label for programs; may repeat", repeats: true },
     { flags: "-e, --env <NAME=value>", description: "for programs that start later; may repeat", repeats: true },
+    {
+      flags: "-v, --volume <name:path>",
+      description:
+        "volume by name or id, and where to mount it; may repeat. It starts without the template's memory then",
+      repeats: true,
+    },
     ...WAITING,
   ],
   ofApp: true,
   examples: [
     "hibernaut sandbox create --app agents",
     "hibernaut sandbox create --template python --timeout 1h --on-timeout pause --label task=17",
+    "hibernaut sandbox create --volume notes:/mnt/notes",
   ],
-  async run(context, _args, { template = "base", name, timeout, onTimeout, autoResume, label, env, ...waiting }) {
+  async run(
+    context,
+    _args,
+    { template = "base", name, timeout, onTimeout, autoResume, label, env, volume, ...waiting },
+  ) {
     const client = await context.client();
     const sandbox = {
       ...given({ timeout_s: timeout, on_timeout: onTimeout, auto_resume: autoResume }),
       ...(label !== undefined && { metadata: pairs("--label", label) }),
+      ...(volume !== undefined && { mounts: volume.map(mountOf) }),
     };
     const work = async () => {
       const environment = env !== undefined && { env: pairs("--env", env) };

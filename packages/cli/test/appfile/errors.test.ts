@@ -89,7 +89,7 @@ describe("errors say where, what and what to write instead", () => {
     ],
     [
       '[mounts]\nsource = "My-Data"\ndestination = "/data"',
-      "f:2:1: error: mounts.source: `My-Data` is not a valid name for a volume. Use 1 to 30 characters from a-z, 0-9 and _, with no _ at either end.",
+      "f:2:1: error: mounts.source: `My-Data` is not a valid name for a volume. Use 1 to 63 characters from a-z, 0-9, _ and -, with a letter or a digit at either end.",
     ],
     [
       '[mounts]\nsource = "d"\ndestination = "/data"\ninitial_size = "10tb"',

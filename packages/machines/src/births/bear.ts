@@ -1,5 +1,6 @@
 /** The birth of machines from a seed: each with a memory and a disk of its own, asleep until it is started. */
 import { servicePorts, withEgress } from "@hibernaut/domain/config";
+import { requireSupported } from "@hibernaut/domain/config-rules";
 import type { EgressConfig } from "@hibernaut/domain/egress";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { type LeaseTerms, leaseFrom } from "@hibernaut/domain/lease";
@@ -7,6 +8,7 @@ import { FORKS_AT_ONCE } from "@hibernaut/domain/limits";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { isValidName, NAME_RULE } from "@hibernaut/domain/naming";
 import type { Sandbox } from "@hibernaut/domain/sandbox";
+import type { Mount } from "@hibernaut/domain/volume";
 import { adviceFor } from "@hibernaut/lib/absence";
 import { failureReason } from "@hibernaut/lib/exec";
 import type { Semaphore } from "@hibernaut/lib/semaphore";
@@ -15,7 +17,7 @@ import { networkMachine } from "@hibernaut/network";
 import { freeAddress } from "../address.ts";
 import type { MachineController } from "../controller.ts";
 import type { ControllerSet } from "../controller-set.ts";
-import { claim, insertMachine, requireFreeName } from "../create-machine.ts";
+import { claim, insertMachine, requireFreeName, withMounts } from "../create-machine.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { newMachineName } from "../identity.ts";
 import { newRecord } from "../new-record.ts";
@@ -38,9 +40,11 @@ export interface Births {
   sandbox?: Sandbox;
   /** A client has this lease on it from the beginning. */
   lease?: LeaseTerms;
+  /** Volumes of a single machine, which then begins with the disk of its seed, and without the memory. */
+  mounts?: Mount[];
   /** It waits in the pool of its template. */
   pooled?: true;
-  /** It is needed for the making of a template only, and never taken from a pool. */
+  /** It is needed for the making of a template, or for the files of a volume, and never taken from a pool. */
   temporary?: true;
 }
 
@@ -80,6 +84,7 @@ function requireAllowed(
       field: "count",
     });
   for (const name of namesOf(births)) if (name !== undefined) requireName(deps, app, name);
+  if (births.mounts !== undefined) requireSupported({ ...config, mounts: births.mounts });
   requireFreePorts(deps, app, config);
   if (starts) controllers.admission.require({ id: "", config }, `a machine of app ${app}`);
   deps.quotas?.requireMachine(app, config, { starts, count: births.count });
@@ -95,7 +100,8 @@ export function requireName({ store }: MachineDependencies, app: string, name: s
 
 /**
  * Makes machines from a seed, all of them or none. They sleep with the seed's memory, and become themselves when they are
- * started. Rejects with `unavailable` when the host cannot copy the files.
+ * started; one with volumes has never run. Rejects with `unavailable` when the host cannot copy the files, and with what the
+ * volumes refuse.
  */
 export async function bear(
   context: BirthContext,
@@ -105,12 +111,15 @@ export async function bear(
 ): Promise<MachineController[]> {
   const { deps } = context;
   const made: MachineRecord[] = [];
+  // Until the machine is stored, so that no other one gets the volumes.
+  using held = await deps.volumes.hold(seed.record.app, births.mounts);
   try {
     const bytes = await bytesOf(seed.folder, seed.record);
     for (const name of namesOf(births)) {
-      const record = recordOf(seed, { ...births, name: name ?? newMachineName() }, deps);
+      const drafted = recordOf(seed, { ...births, name: name ?? newMachineName() }, deps);
+      const record = held.mounts === undefined ? drafted : { ...drafted, config: withMounts(drafted.config, held) };
       made.push(record);
-      const heir = { ...record, generation: seed.record.snapshot?.generation ?? "" };
+      const heir = { ...record, generation: record.snapshot?.generation };
       await context.copying.run(() => fillCradle(context, seed, heir, signal), signal);
     }
     // Others may have been made meanwhile.
@@ -137,10 +146,10 @@ function namesOf({ count, name }: Births): (string | undefined)[] {
   return Array.from({ length: count }, (_, index) => `${name}-${index + 1}`);
 }
 
-/** The machine as it is stored: asleep, with the memory of another one. */
+/** The machine as it is stored: asleep, with the memory of another one, or about to start with its disk alone. */
 function recordOf(
   { record: parent, origin }: Seed,
-  { name, env, cordoned, egress, pooled, temporary, sandbox }: Omit<Births, "name"> & { name: string },
+  { name, env, cordoned, egress, pooled, temporary, sandbox, mounts }: Omit<Births, "name"> & { name: string },
   { clock, settings }: Pick<MachineDependencies, "clock" | "settings">,
 ): MachineRecord {
   const { snapshot, programs } = parent;
@@ -154,9 +163,11 @@ function recordOf(
     ...(cordoned !== undefined && { cordoned }),
     ...(temporary !== undefined && { temporary }),
   });
-  const asleep = { state: "suspended", snapshot, coldReason: "", resetLayer: false, origin, newborn: true } as const;
+  const asleep = { state: "suspended", snapshot, coldReason: "", newborn: true } as const;
   return {
-    ...{ ...born, ...asleep },
+    ...{ ...born, origin, resetLayer: false },
+    // In the memory of the seed, volumes are not mounted.
+    ...(mounts === undefined ? asleep : { coldReason: "volumes_mounted" }),
     ...(pooled !== undefined && { pooled }),
     ...(sandbox !== undefined && { sandbox }),
     ...(programs !== undefined && { programs }),
@@ -193,9 +204,9 @@ async function settleIn(
       throw error;
     });
   const controller = controllers.add(own);
-  const { generation = "" } = record.snapshot ?? {};
+  const { generation } = record.snapshot ?? {};
   // One that inherited a seal need not be read again.
-  if ((await deps.snapshots.verifiedAt(record.id, generation)) === undefined)
+  if (generation !== undefined && (await deps.snapshots.verifiedAt(record.id, generation)) === undefined)
     deps.snapshots.arrived(record.id, generation);
   // The first wake would do it, while a request waits; it says what is wrong, too.
   await network.attach(networkMachine(own), servicePorts(own.config)).catch((error: unknown) => {

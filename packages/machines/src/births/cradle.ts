@@ -10,13 +10,13 @@ import { wayOfMemory } from "./memory-way.ts";
 import { generationIn, type Seed } from "./seed.ts";
 
 /**
- * Puts the seed's files together for one machine, whose memory is that generation; durable once this resolves. When it rejects,
- * nothing is written any more.
+ * Puts the seed's files together for one machine, whose memory is that generation; without one, it gets the disk alone. Durable
+ * once this resolves. When it rejects, nothing is written any more.
  */
 export async function fillCradle(
   { deps }: { deps: Pick<MachineDependencies, "files" | "snapshots" | "hypervisor"> },
   { folder, record: parent }: Seed,
-  { id, version, generation }: Pick<MachineRecord, "id" | "version"> & { generation: string },
+  { id, version, generation }: Pick<MachineRecord, "id" | "version"> & { generation: string | undefined },
   signal: AbortSignal,
 ): Promise<void> {
   const { seeds } = deps.files;
@@ -28,6 +28,11 @@ export async function fillCradle(
     await copy(join(folder, name), join(cradle, name));
     await flush(join(cradle, name));
   };
+  if (generation === undefined) {
+    await copyOne("layer.ext4");
+    await flush(cradle);
+    return seeds.flushCradles();
+  }
   const heir = { machineId: id, machineVersion: version };
   const [from, to] = [generationIn(folder, parent), join(cradle, "snapshots", generation)];
   const way = wayOfMemory({ borrows: await deps.hypervisor.borrows(), clones: await seeds.clones() });

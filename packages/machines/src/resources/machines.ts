@@ -137,6 +137,11 @@ export class Machines {
     return { previousState };
   }
 
+  /** Gives up the memory of a machine that sleeps: its next start is cold, with its files as they are. Does nothing to others. */
+  dropMemory(app: string, id: string): void {
+    this.#controllers.find(app, id).dropSnapshot("memory_dropped: its client wants it without");
+  }
+
   /** Nothing is left of the connections of a sleeping machine to apps of its network: its guest is told so at its next wake. */
   disconnect(app: string, id: string): void {
     this.#controllers.find(app, id).inside.streams.disconnect();

@@ -114,12 +114,12 @@ export class Templates {
     }
   }
 
-  /** Destroys the machines that an earlier platform made for templates: nobody waits for them any more. */
+  /** Destroys the machines that an earlier platform made for a while, such as for a template: nobody waits for them any more. */
   recover(): void {
     const { controllers, deps } = this.#options;
     for (const controller of controllers.all()) {
       if (controller.record.temporary !== true) continue;
-      deps.log.warn({ machine: controller.record.id }, "the making of a template was interrupted");
+      deps.log.warn({ machine: controller.record.id }, "a machine was left that was made for a while");
       controller.command({ type: "destroy", force: true });
     }
   }
@@ -205,8 +205,8 @@ export class Templates {
   }
 
   /**
-   * Makes a machine that begins where the template stopped, and starts it unless `skipLaunch` is set. Rejects as the creation
-   * of machines does; then there is none.
+   * Makes a machine that begins where the template stopped, or with `mounts` with its disk alone, and starts it unless
+   * `skipLaunch` is set. Rejects as the creation of machines does; then there is none.
    */
   async bear(
     app: string,
@@ -271,14 +271,26 @@ export class Templates {
     templateClaims?.left(template);
   }
 
-  /** Programs that run already cannot get another environment. Throws when the machine could not be started now. */
+  /** Programs that run already cannot get another environment, or find volumes. Throws when the machine could not be started now. */
   async #fromPool(
     template: TemplateRecord,
-    { name, env, cordoned, egress, sandbox, lease, temporary, starts }: Omit<Births, "count"> & { starts: boolean },
+    {
+      name,
+      env,
+      cordoned,
+      egress,
+      sandbox,
+      lease,
+      temporary,
+      mounts,
+      starts,
+    }: Omit<Births, "count"> & {
+      starts: boolean;
+    },
   ): Promise<MachineController | undefined> {
     const { deps, controllers, drain } = this.#options;
     const { app, machine } = template;
-    if (env !== undefined || temporary === true || !this.#pools.has(template)) return undefined;
+    if (env !== undefined || mounts !== undefined || temporary === true || !this.#pools.has(template)) return undefined;
     drain.refuseWork();
     if (name !== undefined) requireName(deps, app, name);
     if (starts) {

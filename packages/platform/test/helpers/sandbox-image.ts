@@ -5,7 +5,7 @@ import { packNodeApp } from "../../../../scripts/lib/node-image.mjs";
 import { libraryPath } from "../../../../scripts/lib/test-tools.mjs";
 
 const ROOT = join(import.meta.dirname, "../../../..");
-const TOOLS = "cat head id ls mkdir mv rm sleep sync touch tty".split(" ");
+const TOOLS = "cat chmod chown find head id ln ls mkdir mv realpath rm sleep stat sync touch tty".split(" ");
 const PASSWD = "root:x:0:0:root:/root:/bin/bash\nuser:x:1000:1000::/home/user:/bin/bash\n";
 const GROUP = "root:x:0:\nuser:x:1000:\n";
 

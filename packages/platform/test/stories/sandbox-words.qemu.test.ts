@@ -47,6 +47,23 @@ test("a sandbox is made, used, paused, forked and destroyed with words of its ow
   expect((await sandbox("ls")).out).toBe("App shop has no sandboxes.\n");
 });
 
+test("a sandbox gets a volume that is there, and none that is not", async () => {
+  const refused = await sandbox("create", "--volume", "notes:/mnt/notes");
+  expect(refused).toMatchObject({ code: expect.any(Number), err: expect.stringContaining("no volume 'notes'") });
+  await place.client.createVolume(place.app, { name: "notes" });
+  expect(await sandbox("create", "--name", "writer", "--volume", "notes:/mnt/notes")).toMatchObject({ code: 0 });
+  const written = await sandbox(
+    "exec",
+    "writer",
+    "--",
+    "sh",
+    "-c",
+    "id -un; echo kept > /mnt/notes/a; cat /mnt/notes/a",
+  );
+  expect(written).toMatchObject({ code: 0, out: expect.stringMatching(/kept\n$/) });
+  expect(await sandbox("kill", "writer")).toMatchObject({ code: 0 });
+});
+
 test("what the API pauses is kept past its time, and has its time again when the API starts it", {
   tags: "again",
 }, async () => {

@@ -68,6 +68,19 @@ test("a program runs on through a pause, and through the end of the platform tha
   await last.kill();
 });
 
+test("a paused sandbox that does not come back is started from its files alone", { tags: "again" }, async () => {
+  const sandbox = await create();
+  await sandbox.files.write("kept.txt", "on the disk");
+  const { pid } = await sandbox.commands.run("sleep 1000", { background: true });
+  await sandbox.pause();
+  const again = await Sandbox.connect(sandbox.sandboxId, { ...agents, onResume: "reboot" });
+  expect(await again.files.read("kept.txt")).toBe("on the disk");
+  expect((await again.commands.list()).map((one) => one.pid)).not.toContain(pid);
+  const { last_boot } = await place.client.getMachine("agents", sandbox.sandboxId);
+  expect(last_boot).toMatchObject({ kind: "cold", reason: expect.stringContaining("memory_dropped") as string });
+  await again.kill();
+});
+
 test("forks begin where their parent is, and none opens with the token of another", { tags: "again" }, async () => {
   const parent = await create();
   await parent.files.write("state.txt", "so far");

@@ -61,10 +61,14 @@ export class Builds {
     return this.#live.get(id)?.log.entries ?? this.#options.needs.builds.log(id);
   }
 
+  /** Those of a name that are remembered, oldest first. */
+  of(app: string, name: string): BuildRecord[] {
+    return this.#options.needs.builds.list(app).filter((build) => build.name === name);
+  }
+
   /** Whether a build of that name is there, or a template. */
   knows(app: string, name: string): boolean {
-    const { builds } = this.#options.needs;
-    return this.#options.names.of(app, name).length > 0 || builds.list(app).some((build) => build.name === name);
+    return this.#options.names.of(app, name).length > 0 || this.of(app, name).length > 0;
   }
 
   /** Starts a build that was announced. Throws 409 when it has begun already, and 429 when there are too many. */

@@ -5,9 +5,12 @@ import type { UploadLinks } from "../build/links.ts";
 import type { Uploads } from "../build/uploads.ts";
 import type { SandboxNeeds } from "../contract.ts";
 import { Refusal } from "../failure.ts";
+import type { Guests } from "../inside/guests.ts";
 import type { TemplateNames } from "../life/names.ts";
 import type { Sandboxes } from "../life/sandboxes.ts";
 import type { SandboxTokens } from "../life/tokens.ts";
+import type { Openers } from "../volume/openers.ts";
+import type { SandboxVolumes } from "../volume/volumes.ts";
 
 export interface ControlDeps {
   needs: SandboxNeeds;
@@ -17,6 +20,9 @@ export interface ControlDeps {
   builds: Builds;
   uploads: Uploads;
   links: UploadLinks;
+  volumes: SandboxVolumes;
+  openers: Openers;
+  guests: Guests;
   /** Whether the port speaks TLS. */
   secure: boolean;
 }

@@ -91,12 +91,8 @@ export function sandboxRoutes(app: FastifyInstance, { needs, sandboxes, tokens }
       path,
       { schema: { params, body: ConnectBody } },
       async ({ sandboxApp, params: { sandboxID }, body: { timeout = DEFAULT_TIMEOUT_V2_S, memory } }, reply) => {
-        if (memory === false)
-          throw new Refusal(
-            501,
-            "A paused sandbox is resumed with its memory. To begin without it, pause it with `keepMemory: false`.",
-          );
-        const { view, resumed } = await sandboxes.connect(sandboxApp, sandboxID, timeout, goneSignal(reply));
+        const wanted = { timeoutS: timeout, memory };
+        const { view, resumed } = await sandboxes.connect(sandboxApp, sandboxID, wanted, goneSignal(reply));
         return reply.code(resumed ? 201 : 200).send(opened(view));
       },
     );
@@ -107,7 +103,7 @@ export function sandboxRoutes(app: FastifyInstance, { needs, sandboxes, tokens }
       const { view, resumed } = await sandboxes.connect(
         sandboxApp,
         sandboxID,
-        secondsOf(body?.timeout),
+        { timeoutS: secondsOf(body?.timeout), memory: body?.memory !== false },
         goneSignal(reply),
       );
       if (!resumed) throw new Refusal(409, `Sandbox ${sandboxID} is running already.`);
@@ -170,9 +166,7 @@ export function sandboxRoutes(app: FastifyInstance, { needs, sandboxes, tokens }
 }
 
 function chosenOf(body: Static<typeof NewSandbox>): ChosenSandbox {
-  const { network, volumeMounts = [], iam } = body;
-  if (volumeMounts.length > 0)
-    throw new Refusal(501, "Sandboxes have no volumes yet: a template cannot be made of a machine that has one.");
+  const { network, volumeMounts, iam } = body;
   if (iam !== undefined)
     throw new Refusal(501, "There are no workload identities on a server of your own. Leave `iam` out.");
   refuseMissing(network ?? {});
@@ -187,6 +181,7 @@ function chosenOf(body: Static<typeof NewSandbox>): ChosenSandbox {
     metadata: body.metadata ?? {},
     env: body.envVars ?? {},
     allowInternetAccess: body.allow_internet_access,
+    volumes: volumeMounts,
     added: addedHeadersIn(network?.rules),
     network:
       network === undefined

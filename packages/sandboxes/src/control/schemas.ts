@@ -2,6 +2,7 @@
 import { MAX_EGRESS_ENTRIES } from "@hibernaut/domain/egress";
 import { Type } from "typebox";
 import { MOST_LISTED } from "../life/limits.ts";
+import { VolumeMounts } from "./volume-schemas.ts";
 
 const Texts = Type.Record(Type.String(), Type.String());
 const Timeout = Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 });
@@ -29,7 +30,7 @@ export const NewSandbox = Type.Object({
   envVars: Type.Optional(Texts),
   mcp: Type.Optional(Type.Unknown()),
   iam: Type.Optional(Type.Unknown()),
-  volumeMounts: Type.Optional(Type.Array(Type.Unknown())),
+  volumeMounts: Type.Optional(VolumeMounts),
 });
 
 /** All of it is replaced: what is left out is allowed. */
@@ -45,7 +46,11 @@ export const SandboxParams = Type.Object({ sandboxID: Type.String({ minLength: 1
 export const TemplateParams = Type.Object({ templateID: Type.String({ minLength: 1, maxLength: 200 }) });
 
 export const ConnectBody = Type.Object({ timeout: Type.Optional(Timeout), memory: Type.Optional(Type.Boolean()) });
-export const ResumeBody = Type.Object({ timeout: Type.Optional(Timeout), autoPause: Type.Optional(Type.Boolean()) });
+export const ResumeBody = Type.Object({
+  timeout: Type.Optional(Timeout),
+  autoPause: Type.Optional(Type.Boolean()),
+  memory: Type.Optional(Type.Boolean()),
+});
 export const TimeoutBody = Type.Object({ timeout: Timeout });
 export const RefreshBody = Type.Object({ duration: Type.Optional(Type.Integer({ minimum: 0, maximum: 3600 })) });
 export const PauseBody = Type.Object({ memory: Type.Optional(Type.Boolean()) });
@@ -64,6 +69,13 @@ export const ListQuery = Type.Object({
   nextToken: Type.Optional(Type.String({ maxLength: 300 })),
   limit: Type.Integer({ minimum: 1, maximum: MOST_LISTED, default: MOST_LISTED }),
 });
+
+/** `limit` is of builds. */
+export const TemplateQuery = Type.Object({
+  nextToken: Type.Optional(Type.String({ maxLength: 300 })),
+  limit: Type.Integer({ minimum: 1, maximum: MOST_LISTED, default: MOST_LISTED }),
+});
+export const VisibilityBody = Type.Object({ public: Type.Optional(Type.Boolean()) });
 
 export const SnapshotsQuery = Type.Object({
   sandboxID: Type.Optional(Type.String({ maxLength: 80 })),

@@ -7,11 +7,15 @@ import type { SandboxNeeds } from "../contract.ts";
 import { failureOf, Refusal } from "../failure.ts";
 import { buildRoutes } from "./builds.ts";
 import type { ControlDeps } from "./deps.ts";
+import { logRoutes } from "./logs.ts";
 import { metricRoutes } from "./metrics.ts";
 import { sandboxRoutes } from "./sandboxes.ts";
 import { tagRoutes } from "./tags.ts";
+import { templateBuildRoutes } from "./template-builds.ts";
 import { templateRoutes } from "./templates.ts";
 import { uploadRoutes } from "./uploads.ts";
+import { volumeContentRoutes } from "./volume-content.ts";
+import { volumeRoutes } from "./volumes.ts";
 
 /** The largest request, in bytes: labels and variables of a sandbox fit several times. */
 const MOST_BODY_BYTES = 1024 * 1024;
@@ -58,8 +62,12 @@ export async function buildControl(deps: ControlDeps): Promise<{
     metricRoutes(authorized, deps);
     buildRoutes(authorized, deps);
     tagRoutes(authorized, deps);
+    templateBuildRoutes(authorized, deps);
+    logRoutes(authorized, deps);
+    volumeRoutes(authorized, deps);
   });
   app.register(async (linked) => uploadRoutes(linked, deps));
+  app.register(async (opened) => volumeContentRoutes(opened, deps));
   await app.ready();
   return { handle: (request, response) => handle?.(request, response), close: () => app.close() };
 }

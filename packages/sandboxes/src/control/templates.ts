@@ -1,6 +1,7 @@
 /** `/templates` and `/snapshots`: a snapshot of a sandbox is a template, as it is everywhere here. */
 import type { TemplateTag } from "@hibernaut/domain/build";
 import { guestSize } from "@hibernaut/domain/config";
+import { isValidName } from "@hibernaut/domain/naming";
 import type { TemplateView } from "@hibernaut/machines";
 import type { FastifyInstance } from "fastify";
 import type { Static } from "typebox";
@@ -18,25 +19,34 @@ export function templateRoutes(app: FastifyInstance, { needs, names, sandboxes }
     { schema: { params: SandboxParams, body: SnapshotBody } },
     async ({ sandboxApp, params: { sandboxID }, body: { name } }, reply) => {
       const signal = goneSignal(reply);
-      const keep = ({ record }: SandboxView) =>
-        templates.createOf(sandboxApp, { machine: record.id, ...(name !== undefined && { name }) }, signal);
-      const made = await sandboxes.whenSteady(sandboxApp, sandboxID, keep, signal);
-      return reply.code(201).send(snapshotWire(made));
+      const keepAs = (own?: string) => {
+        const keep = ({ record }: SandboxView) =>
+          templates.createOf(sandboxApp, { machine: record.id, ...(own !== undefined && { name: own }) }, signal);
+        return sandboxes.whenSteady(sandboxApp, sandboxID, keep, signal);
+      };
+      // The name of a template is a label. Clients have other ones, too, which are tags here.
+      if (name === undefined || isValidName(name)) return reply.code(201).send(snapshotWire(await keepAs(name), []));
+      sandboxes.get(sandboxApp, sandboxID);
+      let made: TemplateView | undefined;
+      await names.keepAs(sandboxApp, name, async (own) => (made = await keepAs(own)).template.id);
+      return reply.code(201).send(made && snapshotWire(made, names.of(sandboxApp)));
     },
   );
   app.get<{ Querystring: Static<typeof SnapshotsQuery> }>(
     "/snapshots",
     { schema: { querystring: SnapshotsQuery } },
     async ({ sandboxApp, query: { sandboxID, name, limit, nextToken } }, reply) => {
+      const tags = names.of(sandboxApp);
+      const led = name === undefined ? undefined : names.find(sandboxApp, name);
       const all = templates
         .list(sandboxApp)
         .filter(({ template }) => sandboxID === undefined || template.machine.id === sandboxID)
-        .filter(({ template }) => name === undefined || template.name === nameOf(name))
+        .filter(({ template }) => name === undefined || template.name === nameOf(name) || template.id === led)
         .toReversed();
       const from = nextToken === undefined ? 0 : all.findIndex(({ template }) => template.id === nextToken) + 1;
       const page = all.slice(from, from + limit);
       if (from + limit < all.length) reply.header("X-Next-Token", page.at(-1)?.template.id);
-      return page.map(snapshotWire);
+      return page.map((view) => snapshotWire(view, tags));
     },
   );
   for (const path of ["/templates", "/v2/templates"])
@@ -75,8 +85,9 @@ export function templateRoutes(app: FastifyInstance, { needs, names, sandboxes }
 }
 
 /** Without a tag, `default` is meant. */
-function snapshotWire({ template: { id, name } }: TemplateView) {
-  return { snapshotID: `${id}:default`, names: [`${name}:default`] };
+function snapshotWire({ template: { id, name } }: TemplateView, tags: readonly TemplateTag[]) {
+  const own = tags.filter(({ template }) => template === id).map((one) => `${one.name}:${one.tag}`);
+  return { snapshotID: `${id}:default`, names: own.length === 0 ? [`${name}:default`] : own };
 }
 
 /** `tags`: those that lead to it. */

@@ -5,7 +5,7 @@ import { connectNodeAdapter } from "@connectrpc/connect-node";
 import type { SandboxNeeds } from "../contract.ts";
 import { failureOf, Refusal } from "../failure.ts";
 import { blameClient, inConnectTerms } from "../inside/connect-error.ts";
-import { SandboxGuest } from "../inside/guest.ts";
+import type { Guests } from "../inside/guests.ts";
 import { type Inside, namedUser } from "../inside/inside.ts";
 import { MOST_MESSAGE_BYTES } from "../inside/limits.ts";
 import type { Processes } from "../inside/processes.ts";
@@ -25,16 +25,14 @@ interface DispatchDeps {
   sandboxes: Sandboxes;
   tokens: SandboxTokens;
   processes: Processes;
+  guests: Guests;
   control(request: IncomingMessage, response: ServerResponse): void;
 }
 
-/** How many sandboxes are remembered, so that those that are gone do not add up. */
-const MOST_GUESTS = 10_000;
 const INSIDE = createContextKey<Inside | undefined>(undefined);
 
-export function dispatch({ needs, sandboxes, tokens, processes, control }: DispatchDeps): Door {
+export function dispatch({ needs, sandboxes, tokens, processes, guests, control }: DispatchDeps): Door {
   const insides = new WeakMap<IncomingMessage, Inside>();
-  const guests = new Map<string, SandboxGuest>();
   const watchers = new Watchers();
   const insideOf = (context: HandlerContext) => {
     const inside = context.values.get(INSIDE);
@@ -72,15 +70,6 @@ export function dispatch({ needs, sandboxes, tokens, processes, control }: Dispa
     return sandboxes.wake(view, signal);
   };
 
-  const guestOf = ({ record: { app, id, programs } }: SandboxView): SandboxGuest => {
-    const known = guests.get(id);
-    if (known !== undefined) return known;
-    if (guests.size > MOST_GUESTS) guests.clear(); // those of sandboxes that are gone; the others are made again
-    const made = new SandboxGuest((spec) => needs.resources.commands.run(app, id, spec), programs?.user);
-    guests.set(id, made);
-    return made;
-  };
-
   const enter = async (address: SandboxAddress, request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const found = sandboxes.find(address.id);
     const path = (request.url ?? "/").split("?")[0];
@@ -95,7 +84,7 @@ export function dispatch({ needs, sandboxes, tokens, processes, control }: Dispa
     const signal = goneSignal(response);
     const view = await awake(address, signal);
     const inside: Inside = {
-      ...{ view, guest: guestOf(view), processes, watchers, signal },
+      ...{ view, guest: guests.of(view), processes, watchers, signal },
       named: namedUser(request.headers.authorization),
       breakOff: () => void response.destroy(),
     };

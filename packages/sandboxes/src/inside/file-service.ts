@@ -22,10 +22,13 @@ export function fileService(router: ConnectRouter, insideOf: (context: HandlerCo
       return {};
     },
     async *watchDir({ path, recursive, includeEntry }, context) {
-      const events = await (await filesFor(context)).watch(path, { recursive, entries: includeEntry });
+      const signal = AbortSignal.any([insideOf(context).signal, context.signal]);
+      const events = await (await filesFor(context)).watch(path, { recursive, entries: includeEntry }, signal);
       const all = async function* () {
         yield { event: { case: "start" as const, value: {} } };
         for await (const { event: value } of events) yield { event: { case: "filesystem" as const, value } };
+        // The client's time is over: a watch that just ended would look as if the directory were gone.
+        context.signal.throwIfAborted();
       };
       const sign = () => ({ event: { case: "keepalive" as const, value: {} } });
       yield* keptAlive(all(), context.requestHeader.get(KEEPALIVE_HEADER), sign);

@@ -28,7 +28,7 @@ const STATUS: Record<number, number> = {
 };
 
 /** The user whom clients mean who name none, unless their template says another. Images that have no such user run everything as their own. */
-const DEFAULT_USER = "user";
+export const DEFAULT_USER = "user";
 
 export interface GuestTask {
   command: GuestCommand;
@@ -73,10 +73,14 @@ export class SandboxGuest {
 
   /** Begins a task. Read its output, or it comes to a halt. Throws a {@link Refusal} when there are too many. */
   begin(task: TaskName, args: string[], { user, input = false, signal }: TaskOptions): GuestTask {
+    return this.#begin({ task, args, input, ...(user !== undefined && { user }) }, signal);
+  }
+
+  #begin(spec: CommandSpec, signal: AbortSignal): GuestTask {
     signal.throwIfAborted();
     if (this.#tasks >= MOST_TASKS)
       throw new Refusal(429, `The sandbox is busy with ${MOST_TASKS} operations on files. Wait for one to end.`);
-    const command = this.#run({ task, args, input, ...(user !== undefined && { user }) });
+    const command = this.#run(spec);
     this.#tasks += 1;
     const end = () => command.kill();
     signal.addEventListener("abort", end, { once: true });
@@ -96,6 +100,15 @@ export class SandboxGuest {
     return said;
   }
 
+  /** Runs a script of the shell as root, which ends as tasks do, and returns all it said. */
+  async tell(script: string, args: string[], { most, signal }: { most: number; signal: AbortSignal }): Promise<Buffer> {
+    const shell = ["/bin/sh", "-c", script, "sh", ...args];
+    const { command, ended } = this.#begin({ args: shell, user: "root", workdir: "/", timeoutMs: SCRIPT_MS }, signal);
+    const said = await saidBy(command, most);
+    await ended;
+    return said;
+  }
+
   async #usual(): Promise<string | undefined> {
     const signal = AbortSignal.timeout(USUAL_TIMEOUT_MS);
     const { command, ended } = this.begin("fs-stat", ["/"], { user: this.#wanted, signal });
@@ -109,6 +122,9 @@ export class SandboxGuest {
     }
   }
 }
+
+/** How long a script may take, in milliseconds: as long as clients wait. */
+const SCRIPT_MS = 60_000;
 
 /** How long a guest has to say whether it has the usual user, in milliseconds: as long as clients wait. */
 const USUAL_TIMEOUT_MS = 60_000;

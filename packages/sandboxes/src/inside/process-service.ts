@@ -106,7 +106,10 @@ async function* followed(program: Program, inside: Inside, signal: AbortSignal) 
   for await (const message of messages) {
     if (message.kind === "end" && "lost" in message.exit) inside.breakOff();
     yield { event: { event: eventOf(message) } };
+    if (message.kind === "end") return;
   }
+  // The client's time is over: a stream that just ended would look as if the program had told nothing.
+  signal.throwIfAborted();
 }
 
 function eventOf(message: ProcessMessage) {

@@ -2,6 +2,7 @@
 import type { LeaseTerms } from "@hibernaut/domain/lease";
 import type { Sandbox, SandboxNetwork } from "@hibernaut/domain/sandbox";
 import { Refusal } from "../failure.ts";
+import type { WantedMount } from "../volume/volumes.ts";
 import { MOST_ENV_BYTES, MOST_METADATA_BYTES, MOST_TIMEOUT_S } from "./limits.ts";
 import type { AddedHeaders } from "./rules.ts";
 
@@ -19,6 +20,8 @@ export interface ChosenSandbox {
   network?: Omit<SandboxNetwork, "rules"> | undefined;
   added?: AddedHeaders | undefined;
   allowInternetAccess?: boolean | undefined;
+  /** With some, it begins with the files of its template, and without the memory. */
+  volumes?: readonly WantedMount[] | undefined;
 }
 
 /** What is chosen for the machine itself. */

@@ -18,6 +18,8 @@ export interface ApiSandbox {
   /** Whether a request to a paused one wakes it. Default: false. */
   auto_resume?: boolean | undefined;
   metadata?: Record<string, string> | undefined;
+  /** Volumes that are there, by names or ids. */
+  mounts?: readonly { volume: string; path: string }[] | undefined;
 }
 
 /** Every method throws `HibernautError`, and `not_found` for a machine that the app does not have. */
@@ -37,7 +39,7 @@ export class SandboxesOfApi {
   async begin(
     app: string,
     template: string,
-    { timeout_s, on_timeout, auto_resume, metadata = {} }: ApiSandbox,
+    { timeout_s, on_timeout, auto_resume, metadata = {}, mounts = [] }: ApiSandbox,
     birth: ChosenBirth,
     signal: AbortSignal,
   ): Promise<MachineView> {
@@ -46,6 +48,7 @@ export class SandboxesOfApi {
       timeoutS: timeout_s ?? DEFAULT_SANDBOX_TIMEOUT_S,
       onTimeout: on_timeout ?? "kill",
       autoResume: auto_resume ?? false,
+      volumes: mounts.map(({ volume: name, path }) => ({ name, path })),
     };
     try {
       return await this.#sandboxes.begin(app, chosen, birth, signal);

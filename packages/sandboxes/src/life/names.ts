@@ -84,6 +84,33 @@ export class TemplateNames {
     return from;
   }
 
+  /**
+   * Keeps a state under a name with a tag that leads to nothing yet. `keep` is called with the name that its template gets, and
+   * returns the template's id. Rejects with 409 when the tag leads somewhere, also if it does so only since.
+   */
+  async keepAs(app: string, word: string, keep: (name: string) => Promise<string>): Promise<void> {
+    const { name, tag = DEFAULT_TAG } = namedTemplate(word);
+    const requireFree = () => {
+      if (this.of(app, name).some((one) => one.tag === tag))
+        throw new Refusal(
+          409,
+          `There is a template '${name}:${tag}' already. Choose another name, or delete it first.`,
+        );
+      if (this.of(app).length >= MOST_TAGS)
+        throw new Refusal(400, `An app has at most ${MOST_TAGS} tags of templates. Remove some.`);
+    };
+    requireFree();
+    const build = randomUUID();
+    const template = await keep(builtName(name, build));
+    try {
+      requireFree();
+    } catch (error) {
+      await this.#needs.resources.templates.delete(app, template).catch(() => {});
+      throw error;
+    }
+    this.#needs.builds.tag([{ app, name, tag, build, template, assignedAt: new Date().toISOString() }]);
+  }
+
   /** Removes tags of a name. Throws 404 when the name has no tags at all. */
   async remove(app: string, name: string, tags: readonly string[]): Promise<void> {
     if (this.of(app, name).length === 0) throw unknownName(name);

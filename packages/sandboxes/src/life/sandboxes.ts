@@ -1,10 +1,13 @@
 /** The life of sandboxes: machines of one app each, born from templates, that end when their time is over. */
 import { isHibernautError } from "@hibernaut/domain/errors";
 import type { Sandbox } from "@hibernaut/domain/sandbox";
+import { given } from "@hibernaut/lib/given";
 import { messageOf } from "@hibernaut/lib/text";
 import type { MachineView, TemplateView } from "@hibernaut/machines";
 import type { SandboxNeeds } from "../contract.ts";
 import { isMissing, Refusal } from "../failure.ts";
+import { handOver } from "../volume/hand-over.ts";
+import type { SandboxVolumes } from "../volume/volumes.ts";
 import { type ChosenBirth, type ChosenSandbox, endAfter, heirOf, requireTimeout, sandboxOf } from "./chosen.ts";
 import { type ChosenEgress, egressOf } from "./egress.ts";
 import { Expiry } from "./expiry.ts";
@@ -22,12 +25,14 @@ export class Sandboxes {
   readonly #expiry: Expiry;
   readonly #names: TemplateNames;
   readonly #trusting: Trusting;
+  readonly #volumes: Pick<SandboxVolumes, "hold">;
 
   /** `names`: what clients call templates. */
-  constructor(needs: SandboxNeeds, names: TemplateNames) {
+  constructor(needs: SandboxNeeds, names: TemplateNames, volumes: Pick<SandboxVolumes, "hold">) {
     this.#needs = needs;
     this.#names = names;
     this.#trusting = new Trusting(needs);
+    this.#volumes = volumes;
     this.#expiry = new Expiry({ all: () => this.#all(), end: (sandbox) => this.#end(sandbox), log: needs.log });
   }
 
@@ -54,7 +59,9 @@ export class Sandboxes {
     const { template } = this.requireTemplate(app, chosen.template);
     const { network, allowInternetAccess } = chosen;
     const egress = egressOf({ allowOut: network?.allow_out, denyOut: network?.deny_out, allowInternetAccess });
-    const born = { ...birth, sandbox, ...(egress !== undefined && { egress }) };
+    const { volumes = [] } = chosen;
+    using held = volumes.length === 0 ? undefined : await this.#volumes.hold(app, volumes);
+    const born = { ...birth, sandbox, ...given({ egress, mounts: held?.mounts }) };
     const bear = (id: string) => this.#needs.resources.templates.bear(app, id, born, signal);
     const view = await bear(template.id).catch((error: unknown) => {
       if (!isMissing(error)) throw error;
@@ -96,16 +103,22 @@ export class Sandboxes {
   }
 
   /**
-   * Wakes the sandbox if it is paused, and lets it live that long from now. The time of a running one is never shortened.
-   * Resolves with whether it was paused.
+   * Wakes the sandbox if it is paused, without `memory` from its files alone, and lets it live that long from now. The time of a
+   * running one is never shortened. Resolves with whether it was paused.
    */
   async connect(
     app: string,
     id: string,
-    timeoutS: number,
+    { timeoutS, memory = true }: { timeoutS: number; memory?: boolean | undefined },
     signal: AbortSignal,
   ): Promise<{ view: SandboxView; resumed: boolean }> {
     requireTimeout(timeoutS);
+    if (!memory && stateOf(this.get(app, id)) === "paused") {
+      const { machines } = this.#needs.resources;
+      // One that falls asleep would continue.
+      await waitFor(machines, app, id, ["settled"], { timeoutMs: PAUSED_TIMEOUT_MS, signal });
+      machines.dropMemory(app, id);
+    }
     const before = this.get(app, id);
     const resumed = stateOf(before) === "paused";
     const ends = endAfter(timeoutS, Date.now());
@@ -259,7 +272,7 @@ export class Sandboxes {
     const { state } = await waiting.finally(() => this.#expiry.look());
     if (state === "running") {
       const view = this.get(app, id);
-      await this.#trusting.look(view);
+      await Promise.all([this.#trusting.look(view), handOver(view.record, this.#needs)]);
       return view;
     }
     const why = machines.get(app, id).record.stateReason;

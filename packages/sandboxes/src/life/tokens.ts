@@ -1,8 +1,8 @@
 /** The tokens that open one sandbox each. They are derived, so nothing has to be stored, and a fork has its own. */
 import { createHash, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 
-/** What a token is for: the files and processes of a sandbox, or its ports. */
-export type TokenUse = "inside" | "traffic";
+/** What a token is for: the files and processes of a sandbox, its ports, or the files of a volume. */
+export type TokenUse = "inside" | "traffic" | "volume";
 
 /** What a signed URL may do. */
 type FileOperation = "read" | "write";
@@ -14,12 +14,12 @@ export class SandboxTokens {
     this.#key = Buffer.from(hkdfSync("sha256", secret, "", "hibernaut sandbox tokens", 32));
   }
 
-  /** The token of a sandbox, 64 hex digits. */
+  /** The token of a sandbox or a volume, 64 hex digits. */
   of(id: string, use: TokenUse): string {
     return createHmac("sha256", this.#key).update(`${use}:${id}`).digest("hex");
   }
 
-  /** Whether `token` opens the sandbox. */
+  /** Whether `token` opens it. */
   opens(id: string, use: TokenUse, token: string | undefined): boolean {
     return token !== undefined && same(token, this.of(id, use));
   }

@@ -1,5 +1,7 @@
 /** A machine that is a sandbox, as E2B's clients see it. */
+
 import type { MachineRecord, MachineState } from "@hibernaut/domain/machine";
+import { wantedOf } from "@hibernaut/domain/mounts";
 import type { Sandbox } from "@hibernaut/domain/sandbox";
 import { given } from "@hibernaut/lib/given";
 import type { MachineView } from "@hibernaut/machines";
@@ -50,7 +52,7 @@ export function listedWire(view: SandboxView) {
     metadata: sandbox.metadata,
     state: stateOf(view),
     envdVersion: INSIDE_VERSION,
-    volumeMounts: [],
+    volumeMounts: (config.mounts ?? []).map((mount) => ({ name: mount.name ?? wantedOf(mount), path: mount.path })),
   };
 }
 
