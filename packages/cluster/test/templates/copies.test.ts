@@ -184,9 +184,15 @@ describe("a copy that is cut short", () => {
     expect(await born(b, id)).toBe(nonce);
     await vi.waitFor(() => expect(shared(a, id)?.hosts).toEqual(["a", "b"]));
   };
-  const title = "by the death of this host before %s is not a template, and is one after the next request";
-  test.each(["templates.insert"])(title, dying);
-  test.each(["seeds.publish", "directory.transact"])(title, { tags: "again" }, dying);
+  test.each(["templates.insert"])(
+    "by the death of this host before %s is not a template, and is one after the next request",
+    dying,
+  );
+  test.each(["seeds.publish", "directory.transact"])(
+    "by the death of this host before %s is not a template, and is one after the next request",
+    { tags: "again" },
+    dying,
+  );
 });
 
 describe("a host that has a template", () => {

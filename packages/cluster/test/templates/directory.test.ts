@@ -83,9 +83,12 @@ describe("a deletion", () => {
     await vi.waitFor(() => expect([templates(a), templates(b)]).toEqual([[], []]), TRIES);
     await vi.waitFor(() => expect([shared(a, id), nameOf(a, "ready")]).toEqual([undefined, undefined]), TRIES);
   };
-  const title = "by a host that dies before %s happens as a whole, or not at all";
-  test.each(["templates.remove"])(title, dying);
-  test.each(["directory.transact", "seeds.remove"])(title, { tags: "again" }, dying);
+  test.each(["templates.remove"])("by a host that dies before %s happens as a whole, or not at all", dying);
+  test.each(["directory.transact", "seeds.remove"])(
+    "by a host that dies before %s happens as a whole, or not at all",
+    { tags: "again" },
+    dying,
+  );
 
   test("needs the directory: without it the template stays", async () => {
     const { a } = await fakeHosts("a");
