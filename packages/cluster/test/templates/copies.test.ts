@@ -172,6 +172,21 @@ describe("a copy that is cut short", () => {
     await vi.waitFor(() => expect(shared(b, id)).toBeUndefined());
   });
 
+  test("by the deletion of the template in the moment in which it is stored here leaves nothing", async () => {
+    const { a, b } = await fakeHosts("a", "b");
+    const { id } = await keep(a);
+    await vi.waitFor(() => expect(shared(b, id)).toBeDefined());
+    const { templateTravel } = b.platform;
+    const takeIn = templateTravel.takeIn.bind(templateTravel);
+    vi.spyOn(templateTravel, "takeIn").mockImplementation(async (...all) => {
+      await a.platform.templates.delete("shop", id);
+      await vi.waitFor(() => expect(shared(b, id)).toMatchObject({ ended: true, hosts: ["b"] }));
+      await takeIn(...all);
+    });
+    await bring(b);
+    await vi.waitFor(() => expect([templates(b), shared(b, id)]).toEqual([[], undefined]));
+  });
+
   const dying = async (step: string) => {
     const { a, b } = await fakeHosts("a", "b");
     const { id, nonce } = await keep(a);
