@@ -12,6 +12,8 @@ import { KnownTemplates } from "./known.ts";
 import { claimTemplate, endTemplate, type IfTaken, leaveTemplate, requireFreeName, templateKey } from "./records.ts";
 import { keptContents } from "./source.ts";
 
+type Which = Pick<SharedTemplate, "app" | "id">;
+
 export interface OpenTemplateClaims extends TemplateClaims {
   readonly known: KnownTemplates;
   /** A template is about to be stored here. Returns how to end that. */
@@ -32,13 +34,18 @@ export function openTemplateClaims(cluster: Cluster, log: Log): OpenTemplateClai
   /** What is made here, or arrives, at the moment, by id: how many are at it. */
   const atWork = new Map<string, number>();
   const running = new DisposableStack();
+  /** What is stored here. Undefined until the machines are recovered. */
+  let stored: Pick<TemplateTravel, "get"> | undefined;
+  let lookAgain: ((id: string) => void) | undefined;
 
   const busy = (id: string) => {
     atWork.set(id, (atWork.get(id) ?? 0) + 1);
     return () => {
       const left = (atWork.get(id) ?? 1) - 1;
-      if (left > 0) atWork.set(id, left);
-      else atWork.delete(id);
+      if (left > 0) return void atWork.set(id, left);
+      atWork.delete(id);
+      // What the directory said meanwhile was not looked at.
+      lookAgain?.(id);
     };
   };
   const tell = async ({ template, taken, ...place }: MadeTemplate, ifTaken: IfTaken, limit: AbortSignal) => {
@@ -47,12 +54,10 @@ export function openTemplateClaims(cluster: Cluster, log: Log): OpenTemplateClai
     const shared = { id, app, name, digest: digestOf(template, files), bytes: bytesOf(files), taken };
     await claimTemplate(shared, host, { directory, ifTaken });
   };
-  const left = (which: Pick<SharedTemplate, "app" | "id">, hosts: readonly string[] = [host]) => {
-    const what = `telling the cluster which hosts have template ${which.id}`;
-    background(
-      untilDone(() => leaveTemplate(which, hosts, directory), { what, log, signal }),
-      what,
-    );
+  const persist = (work: () => Promise<void>, what: string) => background(untilDone(work, { what, log, signal }), what);
+  const left = (which: Which) => {
+    const isSo = () => !atWork.has(which.id) && stored?.get(which.id) === undefined;
+    persist(() => leaveTemplate(which, [host], { directory, isSo }), `telling that template ${which.id} is gone here`);
   };
   return {
     known,
@@ -72,22 +77,47 @@ export function openTemplateClaims(cluster: Cluster, log: Log): OpenTemplateClai
     async end(which) {
       await endTemplate(which, directory);
     },
-    left: (which) => left(which),
+    left,
     follow(travel) {
-      const parts = { cluster, known, travel, left, isBusy: (id: string) => atWork.has(id), log };
-      const look = () => lookAt(parts);
-      running.defer(view.subscribe(KEYS.templates, look));
-      running.defer(view.subscribe(KEYS.members, look));
+      stored = travel;
+      const parts = { cluster, travel, left, isBusy: (id: string) => atWork.has(id), log };
+      const dropping = new Set<string>();
+      const drop = (id: string) => {
+        if (dropping.has(id)) return;
+        dropping.add(id);
+        const work = () => travel.drop(id).then(() => void dropping.delete(id));
+        persist(work, `deleting template ${id}, which was deleted on another host`);
+      };
+      const look = (templates: readonly SharedTemplate[]) => {
+        for (const template of templates) lookAt(template, { ...parts, drop });
+      };
+      lookAgain = (id) => look(known.all().filter((template) => template.id === id));
+      const leave = () => {
+        // One host is enough for what nobody else can say.
+        for (const { template, hosts } of decides(cluster) ? known.ofLeavers() : [])
+          persist(
+            () => leaveTemplate(template, hosts, { directory }),
+            "forgetting templates of hosts that left the cluster",
+          );
+      };
+      running.defer(
+        view.subscribe(KEYS.templates, (changes) => {
+          look(changes.flatMap(({ value }) => (value === null ? [] : [JSON.parse(value) as SharedTemplate])));
+          leave();
+        }),
+      );
+      running.defer(view.subscribe(KEYS.members, leave));
       const claimLost = async () => {
         for (const template of await lostClaims(parts)) await tell(await travel.made(template), "go without", signal);
       };
-      const what = "telling the cluster which templates this host has";
-      const claimAll = () => background(untilDone(claimLost, { what, log, signal }), what);
+      const claimAll = () => persist(claimLost, "telling the cluster which templates this host has");
       running.defer(cluster.lease.subscribe((state) => state === "live" && claimAll()));
-      look();
+      look(known.all());
+      leave();
       claimAll();
     },
     close() {
+      lookAgain = undefined;
       running.dispose();
       closing.abort();
     },
@@ -96,25 +126,22 @@ export function openTemplateClaims(cluster: Cluster, log: Log): OpenTemplateClai
 
 interface Parts {
   cluster: Cluster;
-  known: KnownTemplates;
   travel: Pick<TemplateTravel, "list" | "get" | "drop">;
-  left(which: Pick<SharedTemplate, "app" | "id">, hosts?: readonly string[]): void;
+  left(which: Which): void;
   isBusy(id: string): boolean;
   log: Log;
 }
 
-/** Gives up what was ended on another host, and takes back what the directory says of this host, or of one that left, and is not so. */
-function lookAt({ cluster, known, travel, left, isBusy }: Parts): void {
-  const { host } = cluster;
-  for (const template of known.all()) {
-    const { id, hosts, ended } = template;
-    if (!hosts.includes(host) || isBusy(id)) continue;
-    const isHere = travel.get(id) !== undefined;
-    if (isHere && ended === true) background(travel.drop(id), "deleting a template that was deleted on another host");
-    else if (!isHere) left(template);
-  }
-  // One host is enough for what nobody else can say.
-  if (decides(cluster)) for (const { template, hosts } of known.ofLeavers()) left(template, hosts);
+/** Gives up what was ended on another host, and takes back what the directory says of this host and is not so. */
+function lookAt(
+  template: SharedTemplate,
+  { cluster, travel, left, isBusy, drop }: Parts & { drop(id: string): void },
+): void {
+  const { id, hosts, ended } = template;
+  if (!hosts.includes(cluster.host) || isBusy(id)) return;
+  const isHere = travel.get(id) !== undefined;
+  if (isHere && ended === true) drop(id);
+  else if (!isHere) left(template);
 }
 
 /** The templates of this host of which the directory does not say so. Rejects while it does not answer. */

@@ -52,10 +52,10 @@ export async function claimTemplate(
     const holder = await read<string>(directory, nameKey(template));
     const isTaken = holder !== undefined && holder.value !== id;
     if (isTaken && ifTaken === "refuse") throw nameTaken(app, name, holder.value);
-    const hosts = known?.value.hosts ?? [];
-    if (hosts.includes(host)) return true;
     const conditions: Condition[] = [itsApp, known ?? { key, revision: 0 }];
-    const changes: Change[] = [put(key, { ...(known?.value ?? template), hosts: [...hosts, host] })];
+    const changes: Change[] = [
+      put(key, { ...(known?.value ?? template), hosts: withHost(known?.value.hosts ?? [], host) }),
+    ];
     if (holder === undefined) {
       conditions.push({ key: nameKey(template), revision: 0 });
       changes.push(put(nameKey(template), id));
@@ -70,11 +70,9 @@ export async function joinTemplate(which: Which, host: string, directory: Direct
   const work = async () => {
     const known = await read<SharedTemplate>(directory, templateKey(which));
     if (known === undefined || known.value.ended === true) throw gone(which);
-    const { hosts } = known.value;
-    if (hosts.includes(host)) return true;
-    return (
-      (await directory.transact([known], [put(known.key, { ...known.value, hosts: [...hosts, host] })])) !== undefined
-    );
+    // Also when it is said already: what would take it back then finds something newer.
+    const hosts = withHost(known.value.hosts, host);
+    return (await directory.transact([known], [put(known.key, { ...known.value, hosts })])) !== undefined;
   };
   await untilNobodyRaces(work, which);
 }
@@ -95,11 +93,18 @@ export async function endTemplate(which: Which, directory: Directory): Promise<b
   return found;
 }
 
-/** These hosts have it no more. With the last one it is forgotten, and its name is free. */
-export async function leaveTemplate(which: Which, hosts: readonly string[], directory: Directory): Promise<void> {
+/**
+ * These hosts have it no more. With the last one it is forgotten, and its name is free. `isSo` is asked after each look at the
+ * directory: a host that is about to have the template again has written that, or will.
+ */
+export async function leaveTemplate(
+  which: Which,
+  hosts: readonly string[],
+  { directory, isSo = () => true }: { directory: Directory; isSo?(): boolean },
+): Promise<void> {
   const work = async () => {
     const known = await read<SharedTemplate>(directory, templateKey(which));
-    if (known === undefined || !known.value.hosts.some((host) => hosts.includes(host))) return true;
+    if (known === undefined || !known.value.hosts.some((host) => hosts.includes(host)) || !isSo()) return true;
     const left = known.value.hosts.filter((host) => !hosts.includes(host));
     if (left.length > 0)
       return (await directory.transact([known], [put(known.key, { ...known.value, hosts: left })])) !== undefined;
@@ -117,6 +122,10 @@ async function withoutName(
   const holder = await read<string>(directory, nameKey(template));
   if (holder?.value !== template.id) return directory.transact([known], [change]);
   return directory.transact([known, holder], [change, deletion(holder.key)]);
+}
+
+function withHost(hosts: readonly string[], host: string): string[] {
+  return hosts.includes(host) ? [...hosts] : [...hosts, host];
 }
 
 async function untilNobodyRaces(work: () => Promise<boolean>, { id }: Which): Promise<void> {

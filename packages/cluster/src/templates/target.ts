@@ -23,6 +23,8 @@ import { keepContents, type SentPapers } from "./source.ts";
 
 /** The longest papers that are read: 45 bytes for each MiB of a memory, and a configuration with its files. Bytes. */
 const MAX_PAPERS_BYTES = 16 * 1024 * 1024;
+/** How long another host may take for the papers, in milliseconds: it reads all of a template of which nobody has kept what it is. */
+const PAPERS_MS = 10 * 60_000;
 /** For how long another host may send nothing, in milliseconds: its disk may be slow, and its rate low. */
 const SILENT_MS = 60_000;
 /** How often all hosts are tried again after a copy got further and broke off. Each continues where the one before ended. */
@@ -141,7 +143,7 @@ export class TemplateTarget {
           template,
           "papers",
           {},
-          within(signal, SILENT_MS, "the papers of a template"),
+          within(signal, PAPERS_MS, "the papers of a template"),
         );
         const papers = (await answerOf(
           answer,

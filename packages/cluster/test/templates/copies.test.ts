@@ -172,6 +172,21 @@ describe("a copy that is cut short", () => {
     await vi.waitFor(() => expect(shared(b, id)).toBeUndefined());
   });
 
+  test("by the deletion of the template in the moment in which it is stored here leaves nothing", async () => {
+    const { a, b } = await fakeHosts("a", "b");
+    const { id } = await keep(a);
+    await vi.waitFor(() => expect(shared(b, id)).toBeDefined());
+    const { templateTravel } = b.platform;
+    const takeIn = templateTravel.takeIn.bind(templateTravel);
+    vi.spyOn(templateTravel, "takeIn").mockImplementation(async (...all) => {
+      await a.platform.templates.delete("shop", id);
+      await vi.waitFor(() => expect(shared(b, id)).toMatchObject({ ended: true, hosts: ["b"] }));
+      await takeIn(...all);
+    });
+    await bring(b);
+    await vi.waitFor(() => expect([templates(b), shared(b, id)]).toEqual([[], undefined]));
+  });
+
   const dying = async (step: string) => {
     const { a, b } = await fakeHosts("a", "b");
     const { id, nonce } = await keep(a);
@@ -184,9 +199,15 @@ describe("a copy that is cut short", () => {
     expect(await born(b, id)).toBe(nonce);
     await vi.waitFor(() => expect(shared(a, id)?.hosts).toEqual(["a", "b"]));
   };
-  const title = "by the death of this host before %s is not a template, and is one after the next request";
-  test.each(["templates.insert"])(title, dying);
-  test.each(["seeds.publish", "directory.transact"])(title, { tags: "again" }, dying);
+  test.each(["templates.insert"])(
+    "by the death of this host before %s is not a template, and is one after the next request",
+    dying,
+  );
+  test.each(["seeds.publish", "directory.transact"])(
+    "by the death of this host before %s is not a template, and is one after the next request",
+    { tags: "again" },
+    dying,
+  );
 });
 
 describe("a host that has a template", () => {

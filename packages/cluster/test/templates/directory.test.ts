@@ -1,8 +1,10 @@
 /** What the hosts of a cluster agree on about templates: names, which hosts have one, and that it is deleted. */
 import { never } from "@hibernaut/lib/async";
 import { describe, expect, test, vi } from "vitest";
+import type { Directory } from "../../src/contract.ts";
 import { KEYS } from "../../src/keys.ts";
 import { put } from "../../src/stored.ts";
+import { joinTemplate, leaveTemplate } from "../../src/templates/records.ts";
 import { backupOf, fakeHosts, killBefore, TRIES } from "../fake-hosts.ts";
 import { born, bring, keep, shared, templates } from "./hosts.ts";
 
@@ -83,9 +85,12 @@ describe("a deletion", () => {
     await vi.waitFor(() => expect([templates(a), templates(b)]).toEqual([[], []]), TRIES);
     await vi.waitFor(() => expect([shared(a, id), nameOf(a, "ready")]).toEqual([undefined, undefined]), TRIES);
   };
-  const title = "by a host that dies before %s happens as a whole, or not at all";
-  test.each(["templates.remove"])(title, dying);
-  test.each(["directory.transact", "seeds.remove"])(title, { tags: "again" }, dying);
+  test.each(["templates.remove"])("by a host that dies before %s happens as a whole, or not at all", dying);
+  test.each(["directory.transact", "seeds.remove"])(
+    "by a host that dies before %s happens as a whole, or not at all",
+    { tags: "again" },
+    dying,
+  );
 
   test("needs the directory: without it the template stays", async () => {
     const { a } = await fakeHosts("a");
@@ -113,6 +118,27 @@ test("a template is not made when its host dies, or the directory does not answe
   const making = a.platform.templates.createOf("shop", { machine, name: "ready" }, never());
   await expect(making).rejects.toMatchObject({ code: "unavailable" });
   expect(templates(a)).toEqual([]);
+});
+
+test("what takes a host back from a template yields to a copy that has begun there since", async () => {
+  const { world, a } = await fakeHosts("a");
+  const { id } = await keep(a);
+  const which = { app: "shop", id };
+  const { directory } = world;
+  await directory.transact([], [put(`${KEYS.members}b`, {})]);
+  await joinTemplate(which, "b", directory);
+  let begun = false;
+  const racing = {
+    ...{ get: directory.get.bind(directory), list: directory.list.bind(directory) },
+    transact: async (...all: Parameters<Directory["transact"]>) => {
+      if (!begun) await joinTemplate(which, "b", directory);
+      begun = true;
+      return directory.transact(...all);
+    },
+  } as Directory;
+  await leaveTemplate(which, ["b"], { directory: racing, isSo: () => !begun });
+  const entry = await directory.get(`${KEYS.templates}shop/${id}`);
+  expect(JSON.parse(entry?.value ?? "{}")).toMatchObject({ hosts: ["a", "b"] });
 });
 
 test("a directory that has lost a template is told of it again by each host that has it", async () => {

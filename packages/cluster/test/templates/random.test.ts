@@ -62,7 +62,7 @@ class History {
       await this.#restart(at);
       const mortality = new Mortality();
       await at.restart({ mortality });
-      mortality.arm(next.at, next.when as "before" | "after");
+      mortality.arm(next.at, next.when);
       this.#armed.set(at, mortality);
     } else await this.#alive(at, () => this.#work(next, at));
   }
@@ -124,11 +124,13 @@ test(`after ${RUNS} random histories, templates are what was answered, and the d
         const said = known.filter((one) => one.hosts.includes(each.name)).map(({ id }) => id);
         expect(templates(each).toSorted(), `host ${each.name}`).toEqual(said.toSorted());
       }
-      const names = (await world.directory.list(KEYS.templateNames)).entries.map(({ key, value }) => [
-        key.slice(KEYS.templateNames.length),
-        JSON.parse(value) as string,
-      ]);
-      expect(names.toSorted()).toEqual(known.map(({ app, name, id }) => [`${app}/${name}`, id]).toSorted());
+      const names = Object.fromEntries(
+        (await world.directory.list(KEYS.templateNames)).entries.map(({ key, value }) => [
+          key.slice(KEYS.templateNames.length),
+          JSON.parse(value) as string,
+        ]),
+      );
+      expect(names).toEqual(Object.fromEntries(known.map(({ app, name, id }) => [`${app}/${name}`, id])));
     }, TRIES);
     const there = new Set(hosts.flatMap(templates));
     for (const id of history.deleted) expect(there, "what was deleted").not.toContain(id);
