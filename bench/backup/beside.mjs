@@ -24,13 +24,13 @@ const CHUNK_BYTES = 16 * 1024 ** 2;
  * @param {import("../../scripts/lib/platform.mjs").Platform["call"]} parts.call
  * @param {number} parts.port Of the proxy.
  * @param {string} parts.dataDir
- * @param {string} parts.folder For temporary files.
+ * @param {string} parts.scratch For temporary files.
  * @param {number} parts.gb
  * @param {number} parts.rounds
  * @param {() => Promise<unknown>} parts.backUp
  */
-export async function besideBackups({ call, port, dataDir, folder, gb, rounds, backUp }) {
-  await createMachine({ call, dataDir, folder, gb });
+export async function besideBackups({ call, port, dataDir, scratch, gb, rounds, backUp }) {
+  await createMachine({ call, dataDir, scratch, gb });
   const target = { host: "127.0.0.1", port, name: `${APP}.localhost` };
   await waits(target, AbortSignal.timeout(QUIET_MS));
   await backUp();
@@ -56,9 +56,9 @@ export async function besideBackups({ call, port, dataDir, folder, gb, rounds, b
 /**
  * Creates a machine whose volume has a large file.
  *
- * @param {Pick<Parameters<typeof besideBackups>[0], "call" | "dataDir" | "folder" | "gb">} parts
+ * @param {Pick<Parameters<typeof besideBackups>[0], "call" | "dataDir" | "scratch" | "gb">} parts
  */
-async function createMachine({ call, dataDir, folder, gb }) {
+async function createMachine({ call, dataDir, scratch, gb }) {
   await call("POST", "/apps", { app_name: APP });
   const { id: volume } = await call("POST", `/apps/${APP}/volumes`, { name: "data", size_gb: gb });
   const services = [{ internal_port: PORT, autostop: "off", autostart: true }];
@@ -69,7 +69,7 @@ async function createMachine({ call, dataDir, folder, gb }) {
   await call("GET", `${path}/wait?timeout=120`);
   await call("POST", `${path}/stop`);
   await call("GET", `${path}/wait?state=stopped`);
-  const file = join(folder, "filling");
+  const file = join(scratch, "filling");
   writeFileSync(file, "");
   for (let at = 0; at < gb * 1024 ** 3 * PART_FILLED; at += CHUNK_BYTES)
     appendFileSync(file, randomFillSync(Buffer.allocUnsafe(CHUNK_BYTES)));
@@ -91,7 +91,13 @@ async function waits(target, until) {
   const asked = [];
   for (let at = now(); !until.aborted; at += EVERY_MS) {
     await delay(Math.max(0, at - now()));
-    asked.push(ask(target).then(({ firstByte }) => round(firstByte - at)));
+    // One that was given up has waited for that long, too.
+    asked.push(
+      ask(target).then(
+        ({ firstByte }) => round(firstByte - at),
+        () => round(now() - at),
+      ),
+    );
   }
   return Promise.all(asked);
 }

@@ -15,6 +15,7 @@ const FOLDERS = [`${STORIES}/`, "packages/cli/test/", "packages/dashboard/test/"
  */
 export const LEFT_OUT = {
   [`${STORIES}/accelerator.qemu.test.ts`]: "changes how one host runs guests, and only where KVM works",
+  [`${STORIES}/backup-beside.qemu.test.ts`]: "a backup is of one host",
   "packages/dashboard/test/dashboard-backups.qemu.test.ts": "a backup is of one host",
   [`${STORIES}/drain.qemu.test.ts`]: "`hibernaut drain` suspends the machines of the host that it talks to",
   [`${STORIES}/life.qemu.test.ts`]: "begins with a release from before clusters",

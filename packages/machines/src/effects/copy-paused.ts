@@ -4,6 +4,7 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { DiskCopy, KeptDisks } from "@hibernaut/hypervisor";
 import { never, within } from "@hibernaut/lib/async";
+import { background } from "@hibernaut/lib/background";
 import type { CopyHaste } from "@hibernaut/lib/disk-files";
 import { messageOf } from "@hibernaut/lib/text";
 import type { PausedMemory } from "../decide/backed-up.ts";
@@ -136,7 +137,8 @@ async function copyKept(
 ): Promise<void> {
   // Nobody waits for the copy of a machine that has ended: its next start does.
   const ended = new AbortController();
-  void live.vmm.exited.then(() => ended.abort(new Error("the guest ended while it was copied")));
+  const end = () => ended.abort(new Error("the guest ended while it was copied"));
+  background(live.vmm.exited.then(end), "noticing the end of a guest that is copied");
   const limit = AbortSignal.any([signal, ended.signal]);
   try {
     await target.copy(files, limit, { hurried });

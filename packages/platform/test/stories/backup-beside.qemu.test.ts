@@ -88,7 +88,7 @@ test("a machine writes while its volume is copied, and the backup has a moment o
     await cli("uninstall", "--keep-link");
     await cli("backup", "restore", file, "--data", home);
     const disk = diskOf(home, volumeId);
-    // What is in its journal is no fault: the memory in the backup goes with this disk.
+    // What is in its journal may be unfinished: the memory in the backup goes with this disk.
     expect((await faultsOf(disk)).filter((line) => !/journal|skipping/i.test(line))).toEqual([]);
     const restored = new Served(home);
     onTestFinished(() => restored.stop());

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { rm, stat } from "node:fs/promises";
 import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
+import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
 import type { DiskCopy, KeptDisks } from "../../contract.ts";
 import { shareOwner } from "../jail/owning.ts";
@@ -38,14 +39,15 @@ class Server implements AsyncDisposable {
     this.#listener.maxConnections = disks;
     this.#listener.on("connection", (client) => {
       this.#clients.add(client);
-      serveNbd(client, find)
-        .catch((error: unknown) => messageOf(error))
-        .then((why) => {
-          // QEMU has given up, or broken off.
-          if (!this.#over) this.failure ??= why ?? "QEMU has closed the connection";
-          client.destroy();
-        });
+      background(this.#serve(client, find), "keeping what a guest overwrites");
     });
+  }
+
+  async #serve(client: Socket, find: (name: string) => SavedBlocks | undefined): Promise<void> {
+    const why = await serveNbd(client, find).catch((error: unknown) => messageOf(error));
+    // QEMU has given up, or broken off.
+    if (!this.#over) this.failure ??= why ?? "QEMU has closed the connection";
+    client.destroy();
   }
 
   async listen(owned: string): Promise<void> {

@@ -25,7 +25,7 @@ const EINVAL = 22;
 const EIO = 5;
 /**
  * How long a request may take, in milliseconds: less than QEMU waits for it. One that QEMU still has an open request of, it
- * neither reads nor takes away, and its guest stands still while it is asked to.
+ * neither reads nor takes away, and its guest waits while it is asked to.
  */
 const ANSWER_MS = 3_000;
 
@@ -56,21 +56,21 @@ export class NbdError extends Error {
 
 /** Reads a stream in portions. */
 class Reader {
-  readonly #chunks: AsyncIterator<Buffer>;
+  readonly #chunks: AsyncIterator<Buffer, undefined>;
   #held: Buffer[] = [];
   #bytes = 0;
 
   constructor(stream: Duplex) {
-    this.#chunks = (stream as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
+    this.#chunks = (stream as AsyncIterable<Buffer, undefined>)[Symbol.asyncIterator]();
   }
 
   /** Undefined when the stream ends before. */
   async read(bytes: number): Promise<Buffer | undefined> {
     while (this.#bytes < bytes) {
-      const { value, done } = await this.#chunks.next();
-      if (done === true) return undefined;
-      this.#held.push(value);
-      this.#bytes += value.length;
+      const next = await this.#chunks.next();
+      if (next.done === true) return undefined;
+      this.#held.push(next.value);
+      this.#bytes += next.value.length;
     }
     const all = this.#held.length === 1 ? (this.#held[0] as Buffer) : Buffer.concat(this.#held);
     this.#held = [all.subarray(bytes)];

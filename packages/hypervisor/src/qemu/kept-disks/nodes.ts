@@ -6,7 +6,7 @@
 import type { Qmp } from "../qmp.ts";
 
 /**
- * How long a write of the guest waits for what was there to be kept, in seconds: then that is given up, and the guest goes on.
+ * How long a write of the guest waits for what was there to be kept, in seconds: then that is given up, and the guest continues.
  * QEMU 7.2 computes it in 32 bits of nanoseconds, which is enough for 4 s.
  */
 const GIVE_UP_S = 4;

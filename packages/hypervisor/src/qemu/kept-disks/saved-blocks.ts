@@ -6,7 +6,7 @@ import { NbdError, type NbdExport } from "./nbd.ts";
 
 /** QEMU keeps this much at once, in bytes, where the place that it is written to says nothing else (block/block-copy.c). */
 const CLUSTER_BYTES = 64 * 1024;
-/** After so many bytes, it is looked again whether the disk has room for more. */
+/** After this many bytes, it is looked again whether the disk has room for more. */
 const LOOK_BYTES = 16 * 1024 * 1024;
 /** Errors as Linux numbers them. */
 const [EINVAL, ENOSPC] = [22, 28];
