@@ -21,7 +21,7 @@ async function ask(route: string, body?: object) {
 const snapshot = (name: string) => ask(`POST /sandboxes/${of.running}/snapshots`, { name });
 
 test.each(["my_snapshot", "Desk_17:v1"])("%s is found by its name, and a sandbox is made of it", async (name) => {
-  const [whole = ""] = [name.includes(":") ? name.toLowerCase() : `${name}:default`];
+  const whole = name.includes(":") ? name.toLowerCase() : `${name}:default`;
   const made = await snapshot(name);
   expect(made).toMatchObject({ status: 201, body: { names: [whole] } });
   const { snapshotID } = made.body as { snapshotID: string };
@@ -36,7 +36,7 @@ test.each(["my_snapshot", "Desk_17:v1"])("%s is found by its name, and a sandbox
 test("of two that want a name at once one gets it, and nothing is left of the other", async () => {
   const before = port.platform.templates.list(of.app).length;
   const made = await Promise.all([snapshot("both_want"), snapshot("both_want")]);
-  expect(made.map(({ status }) => status).toSorted()).toEqual([201, 409]);
+  expect(made.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([201, 409]);
   expect(port.platform.templates.list(of.app)).toHaveLength(before + 1);
   expect(await snapshot("a/b c")).toMatchObject({ status: 400 });
 });

@@ -44,7 +44,7 @@ test("a machine that no client sees has the volume while its files are wanted, a
   expect(port.platform.machines.get("shop", opener).record).toMatchObject({ temporary: true, cordoned: true });
   expect((await port.ask("GET /v2/sandboxes", { headers: by() })).body).not.toContain(opener);
   const [one, other] = await Promise.all([mount(), mount()]);
-  expect([one.status, other.status].toSorted()).toEqual([201, 409]);
+  expect([one.status, other.status].toSorted((a, b) => a - b)).toEqual([201, 409]);
   expect(port.platform.machines.recordOf(opener)?.state ?? "destroyed").toBe("destroyed");
   const { sandboxID } = JSON.parse(one.status === 201 ? one.body : other.body) as { sandboxID: string };
   expect(holder()).toBe(sandboxID);
@@ -65,7 +65,7 @@ test("a volume whose files were just read is destroyed at once, and nothing of i
 test("an app opens a few volumes at once, and one whose machine was lost opens again", async () => {
   const volumes = await Promise.all(["a", "b", "c", "d", "e"].map((name) => newVolume(`many-${name}`)));
   const replies = await Promise.all(volumes.map(({ files }) => files("GET /path?path=/")));
-  expect(replies.map(({ status }) => status).toSorted()).toEqual([200, 200, 200, 200, 429]);
+  expect(replies.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([200, 200, 200, 200, 429]);
   const lost = volumes.find(({ holder }) => holder() !== null);
   port.platform.machines.destroy("shop", lost?.holder() ?? "", { force: true });
   expect((await lost?.files("GET /path?path=/"))?.status).toBe(503);
