@@ -133,9 +133,11 @@ test(
         () => "cut",
       );
       await expect.poll(() => blocksOf(diskOf(join(dataDir, "tmp-backup"), volumeId)), PATIENT).toBeGreaterThan(0);
+      dead = true;
       await place.served.kill();
       await backup;
       await place.served.start();
+      dead = false;
       await write("after");
       expect(counterOf(await ask(place)).nonce).toBe(nonce);
       expect((await place.processes()).map(({ pid }) => pid)).toEqual(processes);
