@@ -228,7 +228,7 @@ async function openIfThere(path: string): Promise<FileHandle | undefined> {
 }
 
 /** Resolves when the stream needs the bytes no more. Rejects with its error, and with the signal's reason. */
-function writeTo(stream: Writable, bytes: Buffer, signal: AbortSignal): Promise<void> {
+export function writeTo(stream: Writable, bytes: Buffer, signal: AbortSignal): Promise<void> {
   const written = new Promise<void>((resolve, reject) => {
     stream.write(bytes, (error) => (error ? reject(error) : resolve()));
   });

@@ -108,9 +108,10 @@ export class ArrivingTemplate implements AsyncDisposable {
     const missing = new Set(pieces.wanted());
     this.#missing.push(missing);
     if (size === 0) return;
+    const room = Buffer.allocUnsafeSlow(PIECE_BYTES);
     for (let piece = 0; piece < pieces.count; piece += 1) {
       signal.throwIfAborted();
-      if (pieces.is(piece, await readPiece(handle, piece))) missing.delete(piece);
+      if (pieces.is(piece, await readPiece(handle, piece, room))) missing.delete(piece);
       else if (!missing.has(piece)) await writeAt(handle, Buffer.alloc(pieces.lengthOf(piece)), piece);
     }
   }

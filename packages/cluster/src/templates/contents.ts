@@ -37,9 +37,10 @@ export async function contentsOf(
     await using file = await open(join(folder, path));
     const { size } = await file.stat();
     const sums: Buffer[] = [];
+    const room = Buffer.allocUnsafeSlow(PIECE_BYTES);
     for (let piece = 0; piece < piecesOf(size); piece += 1) {
       signal.throwIfAborted();
-      sums.push(sumOf(await readPiece(file, piece)));
+      sums.push(sumOf(await readPiece(file, piece, room)));
     }
     files.push({ path, size, sums: Buffer.concat(sums).toString("base64") });
   }
@@ -115,9 +116,12 @@ export class FilePieces {
   }
 }
 
-/** Reads a piece; shorter at the end of the file, and empty after it. */
-export async function readPiece(file: Pick<FileHandle, "read">, piece: number): Promise<Buffer> {
-  const room = Buffer.allocUnsafe(PIECE_BYTES);
+/** Reads a piece into the room; shorter at the end of the file, and empty after it. */
+export async function readPiece(
+  file: Pick<FileHandle, "read">,
+  piece: number,
+  room: Buffer = Buffer.allocUnsafe(PIECE_BYTES),
+): Promise<Buffer> {
   let filled = 0;
   for (let last = 1; last > 0 && filled < room.length; filled += last)
     ({ bytesRead: last } = await file.read(room, filled, room.length - filled, piece * PIECE_BYTES + filled));

@@ -1,5 +1,6 @@
 /** How pieces of a template travel: as frames, of which each has a checksum, compressed as a whole, like a machine that moves. */
 import { FRAMES, type Frame, header } from "../moves/frames.ts";
+import { PIECE_BYTES } from "./contents.ts";
 
 /** Which piece of which file of the template it is: both as 4 bytes, big-endian. */
 const HEADER_BYTES = 8;
@@ -12,14 +13,23 @@ export interface Range {
   count: number;
 }
 
-/** Returns what is sent for one piece. */
-export function* pieceFrame(file: number, piece: number, bytes: Buffer): Generator<Buffer, void> {
-  const which = Buffer.alloc(HEADER_BYTES);
-  which.writeUInt32BE(file, 0);
-  which.writeUInt32BE(piece, 4);
-  const payload = Buffer.concat([which, bytes]);
-  yield header(FRAMES.data, payload);
-  yield payload;
+/** Where one piece after the other is put to be sent: the garbage of large buffers would keep Node from its work. */
+export class PieceRoom {
+  readonly #room = Buffer.allocUnsafeSlow(HEADER_BYTES + PIECE_BYTES);
+
+  /** Where the bytes of the next piece go. */
+  get bytes(): Buffer {
+    return this.#room.subarray(HEADER_BYTES);
+  }
+
+  /** Yields what is sent for the piece that is there, of this length. It holds until the next piece is put there. */
+  *frame(file: number, piece: number, length: number): Generator<Buffer, void> {
+    this.#room.writeUInt32BE(file, 0);
+    this.#room.writeUInt32BE(piece, 4);
+    const payload = this.#room.subarray(0, HEADER_BYTES + length);
+    yield header(FRAMES.data, payload);
+    yield payload;
+  }
 }
 
 /** Reads such a frame. Throws when it is something else. */

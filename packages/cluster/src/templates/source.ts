@@ -2,7 +2,6 @@
 import { mkdir, open, readFile } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { dirname, join } from "node:path";
-import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
 import type { TemplateRecord } from "@hibernaut/domain/template";
@@ -12,10 +11,11 @@ import { messageOf } from "@hibernaut/lib/text";
 import type { MadeTemplate, TemplatePapers, TemplateTravel } from "@hibernaut/machines";
 import { compression } from "../moves/frames.ts";
 import type { Rate } from "../moves/rate.ts";
+import { writeTo } from "../moves/shipment.ts";
 import type { WarnLog } from "../ownership/retry.ts";
 import { textOf } from "../peer-body.ts";
 import { contentsOf, isContents, readPiece, type TemplateFile } from "./contents.ts";
-import { pieceFrame, type Range } from "./frames.ts";
+import { PieceRoom, type Range } from "./frames.ts";
 
 const PATH = /^\/templates\/([0-9a-f]{14})\/(papers|pieces)$/;
 /** What is asked for: a range for each gap in what another host has. */
@@ -74,10 +74,14 @@ export class TemplateSource {
     const files = await keptContents(place, template, signal);
     response.setTimeout(STALLED_MS, () => response.destroy());
     response.writeHead(200, { "content-type": "application/octet-stream" });
-    const frames = framesOf(place.folder, files, ranges);
-    await pipeline(Readable.from(frames, { objectMode: false }), compression(), this.#limited(signal), response, {
-      signal,
-    });
+    const stream = compression();
+    const feed = async () => {
+      for await (const bytes of framesOf(place.folder, files, ranges)) await writeTo(stream, bytes, signal);
+      stream.end();
+    };
+    const fed = feed().catch((error: Error) => void stream.destroy(error));
+    await pipeline(stream, this.#limited(signal), response, { signal });
+    await fed;
   }
 
   /** Moves and templates leave this host at one rate. */
@@ -143,19 +147,21 @@ function parsed(text: string): unknown {
   }
 }
 
+/** Yields what is sent, each only until the next one is asked for. */
 async function* framesOf(
   folder: string,
   files: readonly TemplateFile[],
   ranges: readonly Range[],
 ): AsyncGenerator<Buffer, void> {
+  const room = new PieceRoom();
   for (const { file: number, first, count } of ranges) {
     const path = files[number]?.path;
     if (path === undefined) throw new HibernautError("invalid_argument", "The template has no such file.");
     await using file = await open(join(folder, path));
     for (let piece = first; piece < first + count; piece += 1) {
-      const bytes = await readPiece(file, piece);
-      if (bytes.length === 0) throw new Error(`there is no piece ${piece} of ${path}`);
-      yield* pieceFrame(number, piece, bytes);
+      const { length } = await readPiece(file, piece, room.bytes);
+      if (length === 0) throw new Error(`there is no piece ${piece} of ${path}`);
+      yield* room.frame(number, piece, length);
     }
   }
 }
