@@ -49,7 +49,7 @@ const TRIALS: Record<string, () => Promise<unknown>> = {
 };
 /** For contributors, who put the Node that setup brings first on their PATH. */
 const NEWER =
-  /^(scripts\/(build|check|client-types|screenshots|tape)\.mjs|bench\/.*|packages\/sandboxes\/suite\/run\.mjs|packages\/fly\/conformance\/(run|flyctl)\.mjs)$/;
+  /^(scripts\/(build|check|client-types|screenshots|tape)\.mjs|bench\/.*|packages\/sandboxes\/suite\/(run|python)\.mjs|packages\/fly\/conformance\/(run|flyctl)\.mjs)$/;
 
 test("every program that a document runs is tried here", () => {
   const programs = [...documented()].filter((program) => !NEWER.test(program));
