@@ -13,7 +13,7 @@ export interface KeyHolder {
 
 export interface SandboxNeeds {
   resources: Pick<Resources, "apps" | "machines" | "commands" | "forwards" | "templates" | "forks" | "logs">;
-  volumes: Pick<VolumeService, "list" | "create" | "destroy">;
+  volumes: Pick<VolumeService, "list" | "create" | "destroy" | "listSnapshots">;
   /** Builds of templates, and the names that lead to what they made. */
   builds: BuildStore;
   /** The directory for what clients upload for builds. It is made when it is needed. */

@@ -89,3 +89,16 @@ test("a volume of a machine that is not a sandbox is left alone, and so is one i
   });
   for (const volume of [id, of.volume]) expect(await ask(`DELETE /volumes/${volume}`)).toMatchObject({ status: 409 });
 });
+
+test("what an administrator has kept of a volume does not go with a client's key", async () => {
+  const { said } = await ask("POST /volumes", { name: "kept" });
+  const { volumeID: id } = JSON.parse(said) as { volumeID: string };
+  expect(port.platform.volumes.get("shop", id).schedule).toBeFalsy();
+  const snapshot = await port.platform.volumes.snapshot("shop", id);
+  expect(await ask(`DELETE /volumes/${id}`)).toMatchObject({
+    status: 409,
+    said: expect.stringContaining(`hibernaut volumes destroy ${id} --app shop`) as string,
+  });
+  await port.platform.volumes.destroySnapshot("shop", id, snapshot.id);
+  expect(await ask(`DELETE /volumes/${id}`)).toMatchObject({ status: 204 });
+});

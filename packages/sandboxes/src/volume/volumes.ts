@@ -51,15 +51,24 @@ export class SandboxVolumes {
       throw new Refusal(409, `There is a volume '${name.slice(0, 80)}' already. Use it, or choose another name.`);
     this.#making.add(making);
     try {
-      return await this.#volumes.create(app, { name });
+      // Clients know of no snapshots, and could not delete a volume that has some.
+      return await this.#volumes.create(app, { name, scheduledSnapshots: false });
     } finally {
       this.#making.delete(making);
     }
   }
 
-  /** Deletes a volume with its snapshots. Rejects with 404 when there is none, and with 409 while a machine has it. */
+  /**
+   * Deletes a volume. Rejects with 404 when there is none, and with 409 while a machine has it, or it has snapshots: a client may
+   * empty a volume, but what an administrator has kept of it is not the client's.
+   */
   async destroy(app: string, id: string): Promise<void> {
     this.get(app, id);
+    if ((await this.#volumes.listSnapshots(app, id)).length > 0)
+      throw new Refusal(
+        409,
+        `Volume ${id} has snapshots, which would go with it. An administrator deletes it: \`hibernaut volumes destroy ${id} --app ${app}\`.`,
+      );
     const kept = await this.#openers.keepOff([id]);
     await this.#volumes.destroy(app, id).finally(() => kept[Symbol.dispose]());
   }
