@@ -134,8 +134,10 @@ test(
       );
       await expect.poll(() => blocksOf(diskOf(join(dataDir, "tmp-backup"), volumeId)), PATIENT).toBeGreaterThan(0);
       await place.served.kill();
+      dead = true;
       await backup;
       await place.served.start();
+      dead = false;
       await write("after");
       expect(counterOf(await ask(place)).nonce).toBe(nonce);
       expect((await place.processes()).map(({ pid }) => pid)).toEqual(processes);
