@@ -135,7 +135,6 @@ test(
       await expect.poll(() => blocksOf(diskOf(join(dataDir, "tmp-backup"), volumeId)), PATIENT).toBeGreaterThan(0);
       dead = true;
       await place.served.kill();
-      dead = true;
       await backup;
       await place.served.start();
       dead = false;
