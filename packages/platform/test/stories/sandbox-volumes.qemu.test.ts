@@ -71,7 +71,9 @@ test("files on a volume outlive the sandboxes that have it, and are reached from
   expect(await Volume.destroy(volume.volumeId, agents)).toBe(false);
 });
 
-test("a sandbox with a volume has the files of its template, and nothing is forked or kept of it", async () => {
+test("a sandbox with a volume has the files of its template, and nothing is forked or kept of it", {
+  tags: "again",
+}, async () => {
   const parent = await create();
   await parent.files.write("installed.txt", "by the template");
   const { snapshotId } = await parent.createSnapshot();
