@@ -122,11 +122,21 @@ export interface DiskCopy {
   to: string;
 }
 
+/**
+ * What disks had at the moment at which they were to be kept is no longer known, such as on a full disk, or because their guest
+ * writes faster than that can be stored. The guest never waits for it, and its writes never fail.
+ */
+export class KeptLost extends Error {
+  override name = "KeptLost";
+}
+
 /** Disks that are kept as they were at one moment, while their guest writes to them. */
 export interface KeptDisks {
+  /** Aborts with a {@link KeptLost} as soon as it is noticed that a copy is of no use any more. */
+  readonly lost: AbortSignal;
   /**
-   * Makes copies of the disks, which may have been made at any time since, what the disks were at that moment. Rejects when that is
-   * no longer known, such as on a full disk: the guest never waits for it, and its writes never fail. Rejects with the signal's reason.
+   * Makes copies of the disks, which may have been made at any time since, what the disks were at that moment. Rejects with a
+   * {@link KeptLost}, and with the signal's reason.
    */
   complete(copies: readonly DiskCopy[], signal: AbortSignal): Promise<void>;
   /** Keeps them no longer. Never rejects. Safe to repeat. */

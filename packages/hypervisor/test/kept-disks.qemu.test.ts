@@ -1,8 +1,9 @@
 /** Disks of a real QEMU that are kept as they were while something is written to them. No guest is booted. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { copyFile, open, readdir, readFile, truncate, writeFile } from "node:fs/promises";
+import { copyFile, open, readdir, readFile, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { copySparse } from "@hibernaut/lib/disk-files";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
 import { keepDisks } from "../src/qemu/kept-disks/kept-disks.ts";
@@ -95,6 +96,41 @@ test("what is written after the end is not kept, and the disk can be kept again"
     await again.release();
     expect((await readFile(copy)).equals(now)).toBe(true);
   }
+});
+
+test("a guest that gives up free space does not fill the copy with zeros", async () => {
+  const kept = await keep();
+  await copySparse(disk, copy, { timeoutMs: 60_000 });
+  const { blocks } = await stat(copy);
+  await guest(`discard ${9 * MB} 6M`);
+  await guest(`write -P 3 ${15 * MB} 64k`);
+  await kept.complete([{ from: disk, to: copy }], limit());
+  await kept.release();
+  expect((await readFile(copy)).equals(before)).toBe(true);
+  expect((await stat(copy)).blocks).toBeLessThanOrEqual(blocks);
+});
+
+test("a copy that is broken off while QEMU reads for it leaves nothing that is in the way of the next one", async () => {
+  for (let round = 0; round < 3; round += 1) {
+    const kept = await keep();
+    await guest(`write -P ${round} 0 64k`);
+    await copyFile(disk, copy);
+    const early = new AbortController();
+    const execute = qmp.execute.bind(qmp);
+    vi.spyOn(qmp, "execute").mockImplementation(async (...args: Parameters<Qmp["execute"]>) => {
+      const answer = await execute(...args);
+      if (args[0] === "blockdev-backup") early.abort(new Error("never mind"));
+      return answer;
+    });
+    await expect(kept.complete([{ from: disk, to: copy }], early.signal)).rejects.toThrow("never mind");
+    vi.restoreAllMocks();
+    await kept.release();
+    expect(await qmp.execute("query-jobs")).toEqual([]);
+  }
+  const last = await keep();
+  await copyFile(disk, copy);
+  await last.complete([{ from: disk, to: copy }], limit());
+  await last.release();
 });
 
 test("a disk without room fails the copy, and never the guest's write", async () => {

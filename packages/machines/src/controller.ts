@@ -226,14 +226,21 @@ export class MachineController {
     {
       patient,
       ...copy
-    }: { withoutMemory: string | undefined; needsMemory: boolean; patient: boolean; target: CopyTarget },
+    }: {
+      withoutMemory: string | undefined;
+      needsMemory: boolean;
+      keeps: boolean;
+      patient: boolean;
+      target: CopyTarget;
+    },
     signal: AbortSignal,
   ): Promise<(PausedCopy & { record: MachineRecord }) | undefined> {
     while (this.#queue.busy) await abortable(this.#queue.drained(), signal);
     const record = this.#record;
     if (this.#closed || record.state !== "running" || this.#guest.live === undefined) return undefined;
     let copied: PausedCopy | undefined;
-    const input = { record, generation: newUlid(), ...copy };
+    // A client waits for a fork, and nobody for a backup, except those whose requests wait for one that gives way no more.
+    const input = { record, generation: newUlid(), hurried: copy.needsMemory || patient, ...copy };
     const work = async (task: Task) => {
       const limit = patient ? signal : AbortSignal.any([signal, task.signal]);
       copied = await copyPaused(input, this.#ports(), limit).catch((error: unknown) => {

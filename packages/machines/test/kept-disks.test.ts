@@ -1,6 +1,7 @@
 /** A machine that is copied runs on while its disks are, and what ends that leaves it as it was. */
 import { beforeEach, expect, test } from "vitest";
 import { Stage } from "../../backup/src/stage.ts";
+import { KeptLost } from "../../hypervisor/src/contract.ts";
 import { SMALL } from "../../platform/test/helpers/fake-world.ts";
 import { shopForEach } from "./shop.ts";
 
@@ -55,9 +56,18 @@ test("where disks cannot be kept, its guest is paused for them, too", async () =
   expect(runs()).toBe(true);
 });
 
-test("what was kept and is lost fails the copy, and the machine runs on", async () => {
-  shop.host.faults.keep = new Error("the disk is full");
-  await expect(copy(async () => {})).rejects.toThrow("the disk is full");
+test("when what was kept is lost, it is copied once more, and paused for that: one guest ends no backup of all", async () => {
+  shop.host.faults.keep = new KeptLost("the disk is full");
+  const disks: (boolean | undefined)[] = [];
+  const copied = await copy(async (file) => void (file.endsWith("data.ext4") && disks.push(runs())));
+  expect(copied?.record.id).toBe(id);
+  expect(disks, "whether it ran while the volume was copied").toEqual([true, false]);
+  expect([runs(), shop.host.keeping.size]).toEqual([true, 0]);
+});
+
+test("any other fault of a copy fails it, and the machine runs on", async () => {
+  shop.host.faults.keep = new Error("nobody knows");
+  await expect(copy(async () => {})).rejects.toThrow("nobody knows");
   expect([runs(), shop.host.keeping.size]).toEqual([true, 0]);
 });
 

@@ -19,8 +19,8 @@ const ContentSumSchema = Type.Object({
   modified: text,
 });
 
-/** A path below the data directory, never one that leads out of it. */
-const path = Type.String({ pattern: "^(?!/)(?!(.*/)?\\.\\.?(/|$))[^\\u0000]{1,100}$" });
+/** A path below the data directory, never one that leads out of it. As long as the header of an archive has room for, in bytes. */
+const path = Type.String({ pattern: "^(?!/)(?!(.*/)?\\.\\.?(/|$))[ -~]{1,100}$" });
 
 const StoredFileSchema = Type.Object({
   path,

@@ -11,6 +11,8 @@ import { feedRestic, type ResticAccess, readRestic, runRestic } from "./restic.t
 const SHORT_MS = 10 * 60_000;
 /** How long commands may take that go through the whole repository, in milliseconds. */
 const LONG_MS = 24 * 60 * 60_000;
+/** How fast a target takes files at least, in bytes per millisecond (1 MB/s). What is slower hangs. */
+const SLOWEST = 1000;
 /** A manifest of 10,000 pieces has 4 MB. Bytes. */
 const MAX_MANIFEST_BYTES = 64 * 1024 * 1024;
 /** How many processes read manifests at once. Each derives its key for half a second of CPU time and takes up to 60 MB. */
@@ -157,7 +159,10 @@ export class Repository {
     const paths = files.map(({ at }) => at);
     const args = [...BACKUP, ...tagsOf({ set, platform, kind: "piece" }), "--", ...paths];
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
-    return this.#stored(await this.#run(args, STORING, signal, LONG_MS), { what: paths.join(" and "), bytes });
+    return this.#stored(await this.#run(args, STORING, signal, Math.max(LONG_MS, bytes / SLOWEST)), {
+      what: paths.join(" and "),
+      bytes,
+    });
   }
 
   #stored(printed: string, { what, bytes }: { what: string; bytes: number }): StoredContent {

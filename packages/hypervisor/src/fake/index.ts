@@ -243,6 +243,7 @@ class FakeVmm implements Vmm {
     if (!this.#host.keepsDisks) return undefined;
     keeping.add(spec.machineId);
     return {
+      lost: new AbortController().signal,
       complete: async (_, signal) => {
         signal.throwIfAborted();
         this.#alive();

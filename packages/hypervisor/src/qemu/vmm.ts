@@ -25,6 +25,7 @@ import { GuestEnd } from "./guest-end.ts";
 import { recordHotPages } from "./hot-pages.ts";
 import { shareOwner } from "./jail/owning.ts";
 import { keepDisks } from "./kept-disks/kept-disks.ts";
+import { removeFilters } from "./kept-disks/nodes.ts";
 import { type QemuLimits, USUAL_LIMITS } from "./limits.ts";
 import { INHERITED_FD, killProcess, usageOf, watchExit } from "./process.ts";
 import { type Qmp, QmpError, QmpTimeout } from "./qmp.ts";
@@ -70,6 +71,8 @@ export class QemuVmm implements Vmm {
   #restored = false;
   /** Whether a copy of a borrowed memory is there, to be completed by a capture. */
   #ownPrepared = false;
+  /** Disks were kept. What that needs is taken away when it is released, unless QEMU did not answer then. */
+  #mayHaveFilters = false;
   /** What is next to a borrowed memory has been deleted. */
   #returned: Promise<void> | undefined;
   #channel: Socket | undefined;
@@ -157,6 +160,8 @@ export class QemuVmm implements Vmm {
   }
 
   async capture(deviceState: string, signal: AbortSignal, { durable } = { durable: true }): Promise<void> {
+    if (this.#mayHaveFilters) await removeFilters(this.#qmp);
+    this.#mayHaveFilters = false;
     await this.#qmp.execute("migrate-set-capabilities", { capabilities: STREAM_CAPABILITIES });
     if (this.#files.borrowed === true) return this.#captureBorrowed(deviceState, durable, signal);
     const path = join(this.#files.runDir, "capture.sock");
@@ -209,6 +214,7 @@ export class QemuVmm implements Vmm {
   }
 
   keepDisks(files: readonly string[]): Promise<KeptDisks | undefined> {
+    this.#mayHaveFilters = true;
     return keepDisks(this.#qmp, files, { runDir: this.#files.runDir, owned: this.#files.memory });
   }
 

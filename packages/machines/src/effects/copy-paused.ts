@@ -34,6 +34,10 @@ interface CopyPausedInput {
   withoutMemory: string | undefined;
   /** Whether a copy without the memory is of no use: a guest that does not get ready is then left as it is. */
   needsMemory: boolean;
+  /** Whether others wait for the copy. */
+  hurried: boolean;
+  /** Whether disks may be kept, so that the guest runs while they are copied. */
+  keeps: boolean;
   target: CopyTarget;
 }
 
@@ -50,7 +54,7 @@ export interface PausedCopy {
  * cannot be resumed twice. A platform that dies meanwhile leaves a paused guest, which the next one wakes.
  */
 export async function copyPaused(
-  { record, generation, withoutMemory, needsMemory, target }: CopyPausedInput,
+  { record, generation, withoutMemory, needsMemory, hurried, keeps, target }: CopyPausedInput,
   ports: EffectPorts,
   signal: AbortSignal,
 ): Promise<PausedCopy> {
@@ -89,7 +93,7 @@ export async function copyPaused(
     began = performance.now();
     await live.vmm.pause();
     if (without === undefined) await ports.snapshots.captureCopy(folder, live.vmm, signal);
-    if (!clones) kept = await keepDisks(live, diskFiles, ports, record);
+    if (!clones && keeps) kept = await keepDisks(live, diskFiles, ports, record);
     const memory = without === undefined ? [{ from: paths.memory, to: ports.snapshots.memoryOf(folder) }] : [];
     await target.copy([...memory, ...(kept === undefined ? diskFiles : [])], signal);
     if ((await live.vmm.state()) === "running") throw new Error("the guest ran on while it was copied");
@@ -100,8 +104,7 @@ export async function copyPaused(
     if (began !== undefined) pausedMs = Math.round(performance.now() - began);
     await runOn(record, live, { clockMs, paused: began !== undefined }, ports);
   }
-  // A client waits for a fork, and nobody for a backup.
-  if (kept !== undefined) await copyKept(kept, diskFiles, { live, target, hurried: needsMemory }, signal);
+  if (kept !== undefined) await copyKept(kept, diskFiles, { live, target, hurried }, signal);
   ports.machineLog.platform(
     `The machine was paused for ${pausedMs} ms while it was copied for ${target.purpose.name}.`,
   );
@@ -139,7 +142,7 @@ async function copyKept(
   const ended = new AbortController();
   const end = () => ended.abort(new Error("the guest ended while it was copied"));
   background(live.vmm.exited.then(end), "noticing the end of a guest that is copied");
-  const limit = AbortSignal.any([signal, ended.signal]);
+  const limit = AbortSignal.any([signal, ended.signal, kept.lost]);
   try {
     await target.copy(files, limit, { hurried });
     await kept.complete(files, limit);

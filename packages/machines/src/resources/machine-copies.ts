@@ -3,6 +3,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { inStateSince, isResting, type MachineRecord } from "@hibernaut/domain/machine";
+import { KeptLost } from "@hibernaut/hypervisor";
 import { ifAbsent, isThere } from "@hibernaut/lib/absence";
 import { allocatedBytes, freeBytes, SPARE_BYTES } from "@hibernaut/lib/disk-files";
 import { failureReason } from "@hibernaut/lib/exec";
@@ -62,6 +63,7 @@ export class MachineCopies {
    * does not come to rest, and with the signal's reason.
    */
   async copy(id: string, copier: FileCopier, signal: AbortSignal): Promise<MachineCopy | undefined> {
+    let keeps = true;
     for (let tries = 0; tries < MOST_TRIES; tries += 1) {
       const controller = this.#controllers.get(id);
       if (controller === undefined) return undefined;
@@ -74,7 +76,13 @@ export class MachineCopies {
       const patient = tries >= GIVES_WAY;
       const copied =
         controller.record.state === "running"
-          ? await this.#copyRunning(controller, { copier, patient }, signal)
+          ? await this.#copyRunning(controller, { copier, patient, keeps }, signal).catch((error: unknown) => {
+              if (!(error instanceof KeptLost)) throw error;
+              // One guest must not be able to end the backup of all: it is paused while its disks are copied.
+              this.#ports.log.warn({ machine: id, reason: error.message }, "a machine is copied once more, and paused");
+              keeps = false;
+              return undefined;
+            })
           : await this.#copyAtRest(controller, copier, signal);
       if (copied === undefined) {
         // The machine may be gone by now: nothing of it is left for a piece of something else.
@@ -108,7 +116,7 @@ export class MachineCopies {
   /** Undefined when something else happened to the machine meanwhile. */
   async #copyRunning(
     controller: MachineController,
-    { copier, patient }: { copier: FileCopier; patient: boolean },
+    { copier, patient, keeps }: { copier: FileCopier; patient: boolean; keeps: boolean },
     signal: AbortSignal,
   ): Promise<MachineCopy | undefined> {
     const { record } = controller;
@@ -118,7 +126,7 @@ export class MachineCopies {
     const disks = await this.#disksOf(record, signal);
     await this.#requireRoom(record, [...memory, ...disks], copier);
     const copied = await controller.copyPaused(
-      { withoutMemory, needsMemory: copier.needsMemory, patient, target: targetOf(record, copier) },
+      { withoutMemory, needsMemory: copier.needsMemory, keeps, patient, target: targetOf(record, copier) },
       signal,
     );
     if (copied === undefined) return undefined;

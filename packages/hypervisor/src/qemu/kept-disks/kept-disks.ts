@@ -5,13 +5,13 @@ import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
-import type { DiskCopy, KeptDisks } from "../../contract.ts";
+import { type DiskCopy, type KeptDisks, KeptLost } from "../../contract.ts";
 import { shareOwner } from "../jail/owning.ts";
 import type { Qmp } from "../qmp.ts";
 import { serveNbd } from "./nbd.ts";
 import { type DiskNode, findDisks, insertFilter, removeFilters } from "./nodes.ts";
 import { requireKept } from "./probe.ts";
-import { SavedBlocks } from "./saved-blocks.ts";
+import { Room, SavedBlocks } from "./saved-blocks.ts";
 
 interface Kept extends DiskNode {
   saved: SavedBlocks;
@@ -29,8 +29,7 @@ class Server implements AsyncDisposable {
   readonly socket: string;
   readonly #listener = createServer();
   readonly #clients = new Set<Socket>();
-  /** Why something may be lost. */
-  failure: string | undefined;
+  readonly #lost = new AbortController();
   #over = false;
 
   /** `find` returns what is kept of the disk with this name. */
@@ -45,9 +44,17 @@ class Server implements AsyncDisposable {
 
   async #serve(client: Socket, find: (name: string) => SavedBlocks | undefined): Promise<void> {
     const why = await serveNbd(client, find).catch((error: unknown) => messageOf(error));
-    // QEMU has given up, or broken off.
-    if (!this.#over) this.failure ??= why ?? "QEMU has closed the connection";
     client.destroy();
+    this.#clients.delete(client);
+    if (this.#over) return;
+    // QEMU has given up, or broken off, and does not come again.
+    this.#lost.abort(new KeptLost(`what was on the disks was lost (${why ?? "QEMU has closed the connection"})`));
+    this.#listener.close();
+  }
+
+  /** Aborts when something may be lost. */
+  get lost(): AbortSignal {
+    return this.#lost.signal;
   }
 
   async listen(owned: string): Promise<void> {
@@ -74,6 +81,7 @@ export async function keepDisks(qmp: Qmp, files: readonly string[], place: Place
   const disks = await findDisks(qmp, files);
   if (disks === undefined) return undefined;
   const kept: Kept[] = [];
+  const room = new Room(place.runDir);
   const server = new Server(place.runDir, disks.length, (name) => kept.find(({ number }) => number === name)?.saved);
   const release = async () => {
     await server[Symbol.asyncDispose]();
@@ -85,7 +93,7 @@ export async function keepDisks(qmp: Qmp, files: readonly string[], place: Place
     for (const disk of disks) {
       // As the file system says: a QEMU that a guest has taken over may say anything.
       const { size } = await stat(disk.file);
-      kept.push({ ...disk, saved: await SavedBlocks.open(join(place.runDir, `kept-${disk.number}`), size) });
+      kept.push({ ...disk, saved: await SavedBlocks.open(join(place.runDir, `kept-${disk.number}`), size, room) });
     }
     await server.listen(place.owned);
     for (const disk of kept) await insertFilter(qmp, disk, { socket: server.socket, name: disk.number });
@@ -95,6 +103,7 @@ export async function keepDisks(qmp: Qmp, files: readonly string[], place: Place
     throw error;
   }
   return {
+    lost: server.lost,
     complete: (copies, signal) => complete(qmp, { kept, server }, copies, signal),
     release,
   };
@@ -109,8 +118,8 @@ async function complete(
   for (const disk of kept)
     await requireKept(qmp, disk, signal).catch((error: unknown) => {
       signal.throwIfAborted();
-      throw new Error(`what was on the disk ${disk.file} when the copy began was lost (${messageOf(error)})`);
+      throw new KeptLost(`what was on the disk ${disk.file} when the copy began was lost (${messageOf(error)})`);
     });
-  if (server.failure !== undefined) throw new Error(`what was on the disks was lost (${server.failure})`);
+  server.lost.throwIfAborted();
   for (const { from, to } of copies) await kept.find(({ file }) => file === from)?.saved.putInto(to, signal);
 }

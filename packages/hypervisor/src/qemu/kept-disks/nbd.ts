@@ -57,8 +57,8 @@ export class NbdError extends Error {
 /** Reads a stream in portions. */
 class Reader {
   readonly #chunks: AsyncIterator<Buffer, undefined>;
-  #held: Buffer[] = [];
-  #bytes = 0;
+  /** What has arrived beyond what was read. */
+  #held: Buffer = Buffer.alloc(0);
 
   constructor(stream: Duplex) {
     this.#chunks = (stream as AsyncIterable<Buffer, undefined>)[Symbol.asyncIterator]();
@@ -66,16 +66,17 @@ class Reader {
 
   /** Undefined when the stream ends before. */
   async read(bytes: number): Promise<Buffer | undefined> {
-    while (this.#bytes < bytes) {
+    // As large as what is read, and no more, however small the parts are in which it arrives.
+    const all = Buffer.allocUnsafe(bytes);
+    for (let at = 0; ; ) {
+      const taken = this.#held.copy(all, at);
+      this.#held = this.#held.subarray(taken);
+      at += taken;
+      if (at === bytes) return all;
       const next = await this.#chunks.next();
       if (next.done === true) return undefined;
-      this.#held.push(next.value);
-      this.#bytes += next.value.length;
+      this.#held = next.value;
     }
-    const all = this.#held.length === 1 ? (this.#held[0] as Buffer) : Buffer.concat(this.#held);
-    this.#held = [all.subarray(bytes)];
-    this.#bytes -= bytes;
-    return all.subarray(0, bytes);
   }
 }
 
@@ -94,7 +95,7 @@ export async function serveNbd(stream: Duplex, find: (name: string) => NbdExport
     const [offset, length] = [Number(header.readBigUInt64BE(16)), header.readUInt32BE(24)];
     const carries = type === COMMAND.write || type === COMMAND.read;
     if (type === COMMAND.disconnect || (carries && length > MOST_BYTES)) return;
-    const content = type === COMMAND.write ? await reader.read(length) : undefined;
+    const content = type === COMMAND.write ? await arrived(stream, reader.read(length)) : undefined;
     if (type === COMMAND.write && content === undefined) return;
     const { errno = 0, data } = await inTime(answer(chosen, { type, offset, length, content }));
     const reply = Buffer.alloc(16);
@@ -129,6 +130,16 @@ async function answer(chosen: NbdExport, { type, offset, length, content }: Requ
     return {};
   } catch (error) {
     return { errno: error instanceof NbdError ? error.errno : EINVAL };
+  }
+}
+
+/** A request that has begun arrives at once, or its connection ends: a QEMU that a guest has taken over may take its time. */
+async function arrived<T>(stream: Duplex, reading: Promise<T>): Promise<T> {
+  const late = setTimeout(() => stream.destroy(new Error("a request of QEMU did not arrive")), ANSWER_MS);
+  try {
+    return await reading;
+  } finally {
+    clearTimeout(late);
   }
 }
 

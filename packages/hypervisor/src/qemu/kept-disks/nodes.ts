@@ -4,6 +4,7 @@
  * with it except what was kept: https://www.qemu.org/docs/master/interop/qemu-qmp-ref.html#object-QMP-block-core.BlockdevOptionsCbw
  */
 import type { Qmp } from "../qmp.ts";
+import { endProbes } from "./probe.ts";
 
 /**
  * How long a write of the guest waits for what was there to be kept, in seconds: then that is given up, and the guest continues.
@@ -67,6 +68,7 @@ export async function insertFilter(
  * waits for it. Safe to repeat.
  */
 export async function removeFilters(qmp: Qmp): Promise<void> {
+  await endProbes(qmp);
   const nodes = await qmp.execute<{ "node-name"?: string }[]>("query-named-block-nodes", { flat: true });
   const kept = nodes.map((node) => node["node-name"] ?? "");
   const remove = async (prefixes: readonly string[]) => {
