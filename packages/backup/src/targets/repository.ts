@@ -13,6 +13,8 @@ const SHORT_MS = 10 * 60_000;
 const LONG_MS = 24 * 60 * 60_000;
 /** How fast a target takes files at least, in bytes per millisecond (1 MB/s). What is slower hangs. */
 const SLOWEST = 1000;
+/** No timer of Node is longer, in milliseconds: 24 days. */
+const LONGEST_MS = 2 ** 31 - 1;
 /** A manifest of 10,000 pieces has 4 MB. Bytes. */
 const MAX_MANIFEST_BYTES = 64 * 1024 * 1024;
 /** How many processes read manifests at once. Each derives its key for half a second of CPU time and takes up to 60 MB. */
@@ -159,10 +161,13 @@ export class Repository {
     const paths = files.map(({ at }) => at);
     const args = [...BACKUP, ...tagsOf({ set, platform, kind: "piece" }), "--", ...paths];
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
-    return this.#stored(await this.#run(args, STORING, signal, Math.max(LONG_MS, bytes / SLOWEST)), {
-      what: paths.join(" and "),
-      bytes,
-    });
+    return this.#stored(
+      await this.#run(args, STORING, signal, Math.min(Math.max(LONG_MS, bytes / SLOWEST), LONGEST_MS)),
+      {
+        what: paths.join(" and "),
+        bytes,
+      },
+    );
   }
 
   #stored(printed: string, { what, bytes }: { what: string; bytes: number }): StoredContent {
