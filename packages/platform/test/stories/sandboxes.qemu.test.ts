@@ -135,10 +135,11 @@ test("two tenants see nothing of each other, and what makes no sense is refused 
   await expect(Sandbox.create({ ...agents, ...unknown })).rejects.toThrow(/Unauthorized/);
   for (const body of ["{", "[]", '{"templateID":"base","timeout":-1}', '{"templateID":"base","metadata":{"a":{}}}'])
     expect((await control(agents, "POST", "/sandboxes", body)).status).toBe(400);
-  expect(
-    (await control(agents, "POST", "/sandboxes", { templateID: "base", volumeMounts: [{ name: "x", path: "/x" }] }))
-      .status,
-  ).toBe(501);
+  for (const [what, status] of [
+    [{ volumeMounts: [{ name: "x", path: "/x" }] }, 404],
+    [{ network: { egressProxy: {} } }, 501],
+  ] as const)
+    expect((await control(agents, "POST", "/sandboxes", { templateID: "base", ...what })).status).toBe(status);
   expect((await control(agents, "GET", "/v2/sandboxes?nextToken=x")).status).toBe(400);
   expect((await control(agents, "GET", "/sandboxes/../v1/apps")).status).toBe(501);
   expect(await mine.isRunning()).toBe(true);
