@@ -6,6 +6,7 @@ import { readdir, rm, stat } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { type HibernautError, isHibernautError } from "@hibernaut/domain/errors";
+import type { AppRecord } from "@hibernaut/domain/machine";
 import { abortable, within } from "@hibernaut/lib/async";
 import { messageOf, withoutPeriod } from "@hibernaut/lib/text";
 import type { TemplateTravel } from "@hibernaut/machines";
@@ -17,7 +18,7 @@ import type { PeerClient } from "../peer-client.ts";
 import { ArrivingTemplate } from "./arriving.ts";
 import { digestOf, isContents } from "./contents.ts";
 import { pieceOf, type Range } from "./frames.ts";
-import { joinTemplate } from "./records.ts";
+import { gone, joinTemplate } from "./records.ts";
 import { keptFrom, notSent, notStored, unfitOn } from "./refusals.ts";
 import { keepContents, type SentPapers } from "./source.ts";
 
@@ -118,11 +119,13 @@ export class TemplateTarget {
     const { travel, cluster } = this.#options;
     const folder = join(travel.arrivals, template.id);
     try {
+      const app = travel.app(template.app);
+      if (app === undefined) throw gone(template);
       const papers = await this.#papers(template, signal);
       const unfit = await travel.unfit({ ...papers, taken: template.taken });
       if (unfit !== undefined) throw unfitOn(template, cluster.host, unfit);
       await this.#fill(template, { folder, papers }, signal);
-      await this.#takeIn(template, papers, signal);
+      await this.#takeIn(template, { app, papers }, signal);
     } catch (error) {
       signal.throwIfAborted();
       // What is there helps only a copy that can be continued. Everything else needs the room of the disk.
@@ -228,14 +231,19 @@ export class TemplateTarget {
   }
 
   /** The directory first: a template of which nobody knows that it is here could outlive its deletion. */
-  async #takeIn(template: SharedTemplate, { template: record, files }: SentPapers, signal: AbortSignal): Promise<void> {
+  async #takeIn(
+    template: SharedTemplate,
+    { app, papers: { template: record, files } }: { app: AppRecord; papers: SentPapers },
+    signal: AbortSignal,
+  ): Promise<void> {
     const { cluster, travel, busy, left } = this.#options;
+    const { directory } = cluster;
     using over = new DisposableStack();
     over.defer(busy(template.id));
     await keepContents(travel.contents(template.id), files);
     signal.throwIfAborted();
-    await joinTemplate(template, cluster.host, cluster.directory);
-    await travel.takeIn(record, signal).catch((error: unknown) => {
+    await joinTemplate(template, cluster.host, { directory, createdAt: app.createdAt });
+    await travel.takeIn(record, app, signal).catch((error: unknown) => {
       left(template);
       throw error;
     });

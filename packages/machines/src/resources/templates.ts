@@ -1,6 +1,6 @@
 /** Templates: the state of a machine that is kept, from which machines are born. */
 import { HibernautError } from "@hibernaut/domain/errors";
-import type { MachineRecord } from "@hibernaut/domain/machine";
+import type { AppRecord, MachineRecord } from "@hibernaut/domain/machine";
 import { isValidName, NAME_RULE } from "@hibernaut/domain/naming";
 import type { ProgramDefaults } from "@hibernaut/domain/sandbox";
 import type { TemplateRecord } from "@hibernaut/domain/template";
@@ -17,7 +17,7 @@ import type { MachineController } from "../controller.ts";
 import { createMachine } from "../create-machine.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { newMachineId, newMachineName } from "../identity.ts";
-import { requireApp, sameApp } from "../require-app.ts";
+import { requireApp, requireSame, sameApp } from "../require-app.ts";
 import { type MachineView, viewOf } from "../view.ts";
 import type { MachineCopies } from "./machine-copies.ts";
 
@@ -144,7 +144,7 @@ export class Templates {
     const { deps, copies, copying, controllers } = this.#options;
     const files = deps.files.seeds;
     const { app } = record;
-    const requireSame = sameApp(deps.store.apps, app);
+    const stillThere = sameApp(deps.store.apps, app);
     deps.diskQuota?.require(app, await bytesOf(deps.files.paths(record.id).folder, record));
     const id = newMachineId();
     const origin = { kind: "template", machine: record.id, template: id } as const;
@@ -156,7 +156,7 @@ export class Templates {
       const machine = { ...keptOf(seed.record), ...(programs !== undefined && { programs }) };
       const template = { id, app, name, createdAt, sizeBytes, warmPool, machine };
       const store = () => {
-        requireSame();
+        stillThere();
         controllers.deletions.requireLasting(app);
         // Others may have been made meanwhile. Its files count from when it is stored.
         deps.diskQuota?.require(app, sizeBytes);
@@ -176,14 +176,18 @@ export class Templates {
 
   /**
    * Stores a template that was made on another host, whose files `publish` puts in their place. Rejects with
-   * `failed_precondition` when another template of this host has its name; then nothing of it is left.
+   * `failed_precondition` when another template of this host has its name, and with `aborted` when its app is not this one any
+   * more; then nothing of it is left.
    */
-  async adopt(template: TemplateRecord, publish: () => Promise<number>): Promise<void> {
-    const { store, files } = this.#options.deps;
+  async adopt(template: TemplateRecord, itsApp: AppRecord, publish: () => Promise<number>): Promise<void> {
+    const { deps, controllers } = this.#options;
+    const { store, files } = deps;
     const { id, app, name } = template;
     try {
       const sizeBytes = await publish();
-      requireApp(store.apps, app);
+      // The app may have been deleted while the files came, and another one made with its name.
+      requireSame(store.apps, itsApp);
+      controllers.deletions.requireLasting(app);
       if (store.templates.insert({ ...template, sizeBytes, warmPool: 0, copied: true })) return;
       const message = `This host has another template named ${name} of app ${app}, from before names were those of all hosts. Delete that one first, by its ID.`;
       throw new HibernautError("failed_precondition", message, { template: id });
