@@ -1,4 +1,5 @@
 /** Templates in the cluster's directory: which hosts have one, and whose its name is. Changed by swap alone. */
+import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { nameTaken } from "@hibernaut/machines";
 import { beingDeleted, type Deletable } from "../app-deletion.ts";
@@ -8,6 +9,8 @@ import { deletion, put, read, type Stored } from "../stored.ts";
 
 /** Tries to change what someone else changes at the same time. */
 const MOST_RACES = 10;
+/** The longest wait before each further try, in milliseconds, at random: those that raced do not meet again, and ten tries take half a second. */
+const RACE_PAUSE_MS = 100;
 
 type Which = Pick<SharedTemplate, "app" | "id">;
 
@@ -154,7 +157,10 @@ function withHost(hosts: readonly string[], host: string): string[] {
 }
 
 async function untilNobodyRaces(work: () => Promise<boolean>, { id }: Which): Promise<void> {
-  for (let race = 0; race < MOST_RACES; race += 1) if (await work()) return;
+  for (let race = 0; race < MOST_RACES; race += 1) {
+    if (await work()) return;
+    await delay(Math.random() * RACE_PAUSE_MS);
+  }
   const message = `Template ${id} is being changed by other hosts at the moment. Try again in a second.`;
   throw new HibernautError("aborted", message, { template: id });
 }

@@ -65,8 +65,8 @@ export class TemplateTarget {
 
   /**
    * Resolves once this host has the template. Requests for the same one wait for one copy, which ends with the last of them.
-   * Rejects with `failed_precondition` when it does not fit here, and as the disk and the other hosts do; then this host does
-   * not have it. Rejects with the signal's reason.
+   * Rejects with `failed_precondition` when it does not fit here, and as the disk, the other hosts and the directory do; then
+   * this host does not have it. Rejects with the signal's reason.
    */
   async bring(template: SharedTemplate, signal: AbortSignal): Promise<void> {
     const { id } = template;
@@ -128,6 +128,8 @@ export class TemplateTarget {
       await this.#takeIn(template, { app, papers }, signal);
     } catch (error) {
       signal.throwIfAborted();
+      // All of it is here, and no other host could tell the directory either.
+      if (error instanceof DirectoryFault) throw error.cause;
       // What is there helps only a copy that can be continued. Everything else needs the room of the disk.
       if (!isHibernautError(error, "host_unreachable"))
         await rm(folder, { recursive: true, force: true }).catch(() => {});
@@ -242,7 +244,10 @@ export class TemplateTarget {
     over.defer(busy(template.id));
     await keepContents(travel.contents(template.id), files);
     signal.throwIfAborted();
-    await joinTemplate(template, cluster.host, { directory, createdAt: app.createdAt });
+    await joinTemplate(template, cluster.host, { directory, createdAt: app.createdAt }).catch((error: unknown) => {
+      const passes = isHibernautError(error, "unavailable") || isHibernautError(error, "aborted");
+      throw passes ? new DirectoryFault("the directory was not told", { cause: error }) : error;
+    });
     await travel.takeIn(record, app, signal).catch((error: unknown) => {
       left(template);
       throw error;
@@ -276,6 +281,9 @@ export class TemplateTarget {
 
 /** Why one host did not send all of a template: another one may. */
 class SourceFault extends Error {}
+
+/** The directory could not be told of a template that is whole here: the next request needs no copy. */
+class DirectoryFault extends Error {}
 
 /** Whether a host says of the template what the directory says. Pure. */
 function isOf({ id, app, digest }: SharedTemplate, papers: Partial<SentPapers>): papers is SentPapers {

@@ -1,7 +1,7 @@
 /** Templates go to the hosts that need them: whole, or not at all. */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { ArrivingTemplate } from "../../src/templates/arriving.ts";
 import { fakeHosts, killBefore, TRIES } from "../fake-hosts.ts";
 import { born, bring, keep, parts, piecesOf, shared, templates } from "./hosts.ts";
@@ -143,6 +143,22 @@ describe("a copy that is cut short", () => {
       await tidyIn(3_700_000);
       expect(await parts(b)).toEqual([]);
     });
+  });
+
+  test("by the directory that is away at its end is whole once that is back, and no other host is to try", async () => {
+    const { a, b } = await fakeHosts("a", "b");
+    const { id, nonce } = await keep(a);
+    await vi.waitFor(() => expect(shared(b, id)).toBeDefined());
+    const flush = vi.spyOn(ArrivingTemplate.prototype, "flush").mockImplementationOnce(async () => b.cut(true));
+    onTestFinished(() => flush.mockRestore());
+    const error = await bring(b).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: "unavailable", message: expect.stringContaining("directory does not answer") });
+    expect(error).not.toHaveProperty("details.template_missing_on");
+    expect([templates(b), await parts(b)]).toEqual([[], [id]]);
+    b.cut(false);
+    await bring(b);
+    expect(disk.pieces).toBe(await piecesOf(a, id));
+    expect(await born(b, id)).toBe(nonce);
   });
 
   test("by a full disk leaves nothing, and says which host is full", async () => {
