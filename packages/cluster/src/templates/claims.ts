@@ -27,7 +27,7 @@ export interface OpenTemplateClaims extends TemplateClaims {
 
 export function openTemplateClaims(cluster: Cluster, log: Log): OpenTemplateClaims {
   const { host, directory, view } = cluster;
-  const known = new KnownTemplates(view);
+  const known = new KnownTemplates(view, log);
   const closing = new AbortController();
   const { signal } = closing;
   /** What is made here, or arrives, at the moment, by id: how many are at it. */
@@ -115,7 +115,7 @@ export function openTemplateClaims(cluster: Cluster, log: Log): OpenTemplateClai
       };
       running.defer(
         view.subscribe(KEYS.templates, (changes) => {
-          look(changes.flatMap(({ value }) => (value === null ? [] : [JSON.parse(value) as SharedTemplate])));
+          look(changes.flatMap(({ key, value }) => (value === null ? [] : (known.read(key, JSON.parse(value)) ?? []))));
           leave();
         }),
       );

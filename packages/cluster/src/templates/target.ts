@@ -285,9 +285,13 @@ class SourceFault extends Error {}
 /** The directory could not be told of a template that is whole here: the next request needs no copy. */
 class DirectoryFault extends Error {}
 
-/** Whether a host says of the template what the directory says. Pure. */
+/** What generations are: a ULID, which becomes a path. */
+const GENERATION = /^[0-9A-Z]{26}$/;
+
+/** Whether a host says of the template what the directory says, and it leads to no other path. Pure. */
 function isOf({ id, app, digest }: SharedTemplate, papers: Partial<SentPapers>): papers is SentPapers {
   const { template, files } = papers;
   if (template?.id !== id || template.app !== app) return false;
+  if (!GENERATION.test(template.machine?.snapshot?.generation ?? "")) return false;
   return isContents(files, template) && digestOf(template, files) === digest;
 }

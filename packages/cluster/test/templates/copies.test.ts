@@ -2,7 +2,10 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { KEYS } from "../../src/keys.ts";
+import { put } from "../../src/stored.ts";
 import { ArrivingTemplate } from "../../src/templates/arriving.ts";
+import { digestOf } from "../../src/templates/contents.ts";
 import { fakeHosts, killBefore, TRIES } from "../fake-hosts.ts";
 import { born, bring, keep, parts, piecesOf, shared, templates } from "./hosts.ts";
 
@@ -255,5 +258,28 @@ describe("a host that has a template", () => {
     });
     await expect(bring(b)).rejects.toThrow("host a: it has something else under this ID");
     expect([templates(b), await parts(b)]).toEqual([[], []]);
+  });
+
+  test("and tells of a generation that is another path is not believed", async () => {
+    const { world, a, b } = await fakeHosts("a", "b");
+    const { id } = await keep(a);
+    await vi.waitFor(() => expect(shared(b, id)).toBeDefined());
+    const { template } = a.platform.templates.get("shop", id);
+    const snapshot = { ...template.machine.snapshot, generation: "../../../machines" };
+    const evil = { ...template, machine: { ...template.machine, snapshot } } as typeof template;
+    // The directory agrees with it: as if someone had the right to write both.
+    await world.directory.transact(
+      [],
+      [put(`${KEYS.templates}shop/${id}`, { ...shared(b, id), digest: digestOf(evil, []) })],
+    );
+    vi.spyOn(a.platform.templateTravel, "get").mockReturnValue(evil);
+    const papers = a.platform.templateTravel.papers.bind(a.platform.templateTravel);
+    vi.spyOn(a.platform.templateTravel, "papers").mockImplementation(async () => ({
+      ...(await papers(template)),
+      template: evil,
+    }));
+    await writeFile(join(a.world.folder, "templates", "contents", `${id}.json`), "[]");
+    await vi.waitFor(() => expect(shared(b, id)?.digest).toBe(digestOf(evil, [])));
+    await expect(bring(b)).rejects.toThrow("host a: it has something else under this ID");
   });
 });

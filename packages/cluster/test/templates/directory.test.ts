@@ -231,6 +231,21 @@ describe("a template of a deleted app is not the next one's of the same name", (
   });
 });
 
+test("a record that leads to another path, or is no template, is ignored, and told once", async () => {
+  const { world, a } = await fakeHosts("a");
+  const { id } = await keep(a);
+  await vi.waitFor(() => expect(shared(a, id)).toBeDefined());
+  const forged = { ...shared(a, id), id: "../../machines", name: "forged", hosts: ["b"] };
+  const wrong = { "../../machines": forged, aaaaaaaaaaaaaa: { ...forged, hosts: "b" }, bbbbbbbbbbbbbb: null };
+  const changes = Object.entries(wrong).map(([key, value]) => put(`${KEYS.templates}shop/${key}`, value));
+  await world.directory.transact([], changes);
+  await vi.waitFor(() => expect(a.world.logged.filter(({ fields }) => "key" in fields)).toHaveLength(3));
+  for (const word of ["forged", "../../machines", "aaaaaaaaaaaaaa"])
+    expect(a.machines.templates.find("shop", word)).toBeUndefined();
+  expect(a.machines.templates.find("shop", "ready")?.id).toBe(id);
+  expect(a.world.logged.filter(({ fields }) => "key" in fields)).toHaveLength(3);
+});
+
 test("a host that left the cluster has no template any more, and what only it had is forgotten", async () => {
   const { world, a, b } = await fakeHosts("a", "b");
   const [mine, theirs] = [await keep(a, { name: "mine" }), await keep(b, { name: "theirs" })];
