@@ -45,9 +45,7 @@ export class KnownTemplates {
 
   /** Those that were ended, too, of all apps; `under` limits that. Hosts that left the cluster have none of them. */
   all(under = ""): SharedTemplate[] {
-    return this.#under(under).map((template) => {
-      return { ...template, hosts: template.hosts.filter((host) => this.#view.host(host) !== undefined) };
-    });
+    return this.#under(under).map((template) => this.#ofMembers(template));
   }
 
   /** Which hosts are said to have a template, and have left the cluster. */
@@ -58,8 +56,12 @@ export class KnownTemplates {
     });
   }
 
-  get({ app, id }: Pick<SharedTemplate, "app" | "id">): SharedTemplate | undefined {
-    return this.of(app).find((each) => each.id === id);
+  /** The one that may be used of this id: a look-up, which does not read the others. */
+  get(which: Pick<SharedTemplate, "app" | "id">): SharedTemplate | undefined {
+    const key = templateKey(which);
+    const value = this.#view.value(key);
+    const template = value === undefined ? undefined : this.read(key, value);
+    return template === undefined || template.ended === true ? undefined : this.#ofMembers(template);
   }
 
   /** The template of this name, whichever has it. */
@@ -75,6 +77,10 @@ export class KnownTemplates {
   find(app: string, word: string): SharedTemplate | undefined {
     const exact = this.get({ app, id: word }) ?? this.named(app, word);
     return exact ?? findNamed(word, this.of(app), { noun: "template" });
+  }
+
+  #ofMembers(template: SharedTemplate): SharedTemplate {
+    return { ...template, hosts: template.hosts.filter((host) => this.#view.host(host) !== undefined) };
   }
 
   #under(prefix = ""): SharedTemplate[] {
