@@ -87,9 +87,24 @@ export class TemplateTarget {
     for (const id of await readdir(arrivals).catch((): string[] => [])) {
       if (this.#atWork.has(id)) continue;
       const folder = join(arrivals, id);
-      const since = (await stat(folder).catch(() => undefined))?.mtimeMs ?? 0;
-      if (!isKnown(id) || now - since > KEPT_MS) await rm(folder, { recursive: true, force: true });
+      const removeOld = async () => {
+        const since = (await stat(folder).catch(() => undefined))?.mtimeMs ?? 0;
+        if (!isKnown(id) || now - since > KEPT_MS) await rm(folder, { recursive: true, force: true });
+      };
+      const removed = removeOld();
+      this.#hold(id, removed);
+      await removed;
     }
+  }
+
+  /** A copy that begins waits for what touches the files of its template. */
+  #hold(id: string, work: Promise<void>): void {
+    const settled = work
+      .catch(() => {}) // who waits for it hears of that
+      .finally(() => {
+        if (this.#atWork.get(id) === settled) this.#atWork.delete(id);
+      });
+    this.#atWork.set(id, settled);
   }
 
   #begin(template: SharedTemplate): Copy {
@@ -105,13 +120,7 @@ export class TemplateTarget {
     };
     this.#copies.set(id, copy);
     end.signal.addEventListener("abort", over);
-    const settled = done
-      .catch(() => {}) // those who wait hear of it
-      .finally(() => {
-        over();
-        if (this.#atWork.get(id) === settled) this.#atWork.delete(id);
-      });
-    this.#atWork.set(id, settled);
+    this.#hold(id, done.finally(over));
     return copy;
   }
 

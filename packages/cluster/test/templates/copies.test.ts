@@ -1,4 +1,5 @@
 /** Templates go to the hosts that need them: whole, or not at all. */
+import { readdirSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
@@ -146,6 +147,37 @@ describe("a copy that is cut short", () => {
       await tidyIn(3_700_000);
       expect(await parts(b)).toEqual([]);
     });
+  });
+
+  test("and continued while its parts are being deleted begins after that", async () => {
+    const { a, b } = await fakeHosts("a", "b");
+    const { id, nonce } = await keep(a);
+    await vi.waitFor(() => expect(shared(b, id)).toBeDefined());
+    const client = new AbortController();
+    disk.beforeWrite = async (before) => {
+      if (before === 2) client.abort(new Error("the client is gone"));
+    };
+    await expect(bring(b, id, client.signal)).rejects.toThrow("the client is gone");
+    const { templateTravel: travel } = b.platform;
+    const appOf = travel.app.bind(travel);
+    /** What is there when the next copy begins. */
+    const atBegin: string[][] = [];
+    vi.spyOn(travel, "app").mockImplementation((name) => {
+      atBegin.push(readdirSync(travel.arrivals));
+      return appOf(name);
+    });
+    let brought: Promise<void> | undefined;
+    // Not while the copy still touches its files.
+    await vi.waitFor(async () => {
+      await b.machines.templates.target.tidy(() => {
+        brought ??= bring(b);
+        return false;
+      });
+      expect(brought).toBeDefined();
+    });
+    await brought;
+    expect(atBegin[0]).toEqual([]);
+    expect(await born(b, id)).toBe(nonce);
   });
 
   test("by the directory that is away at its end is whole once that is back, and no other host is to try", async () => {
