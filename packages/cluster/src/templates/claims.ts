@@ -105,13 +105,23 @@ export function openTemplateClaims(cluster: Cluster, log: Log): OpenTemplateClai
         // Its app, or the directory's memory of it, may have gone while nobody looked.
         if (said.every(({ hosts }) => !hosts.includes(host))) lost.lookAt(id);
       };
+      /** What is under way: each template that is forgotten changes the directory, which leads here again. */
+      const leaving = new Set<string>();
       const leave = () => {
         // One host is enough for what nobody else can say.
-        for (const { template, hosts } of decides(cluster) ? known.ofLeavers() : [])
-          persist(
-            () => leaveTemplate(template, hosts, { directory }),
-            "forgetting templates of hosts that left the cluster",
-          );
+        for (const { template, hosts } of decides(cluster) ? known.ofLeavers() : []) {
+          const key = [template.id, ...hosts].join(" ");
+          if (leaving.has(key)) continue;
+          leaving.add(key);
+          const isGone = (name: string) => view.host(name) === undefined;
+          const work = async () => {
+            const gone = hosts.filter(isGone);
+            // One that has joined again meanwhile says itself what it has.
+            await leaveTemplate(template, gone, { directory, isSo: () => gone.every(isGone) });
+            leaving.delete(key);
+          };
+          persist(work, "forgetting templates of hosts that left the cluster");
+        }
       };
       running.defer(
         view.subscribe(KEYS.templates, (changes) => {

@@ -231,6 +231,61 @@ describe("a template of a deleted app is not the next one's of the same name", (
   });
 });
 
+test("a host with many templates that leaves is taken from each of them once", async () => {
+  const { world, a } = await fakeHosts("a");
+  const { id } = await keep(a);
+  await vi.waitFor(() => expect(shared(a, id)).toBeDefined());
+  const ids = Array.from({ length: 20 }, (_, index) => index.toString(16).padStart(14, "0"));
+  const theirs = ids.map((each) =>
+    put(`${KEYS.templates}shop/${each}`, { ...shared(a, id), id: each, name: each, hosts: ["b"] }),
+  );
+  await world.directory.transact([], [put(`${KEYS.members}b`, {}), ...theirs]);
+  await vi.waitFor(() => expect(shared(a, ids[19] ?? "")).toBeDefined());
+  const { get } = a.cluster.directory;
+  const answered = Promise.withResolvers<void>();
+  const asked = vi.spyOn(a.cluster.directory, "get").mockImplementation(async (...all) => {
+    await answered.promise;
+    return get(...all);
+  });
+  await world.directory.transact([], [{ key: `${KEYS.members}b`, value: null }]);
+  await vi.waitFor(() => expect(asked.mock.calls.length).toBeGreaterThanOrEqual(ids.length));
+  // Each change of templates leads to another look at them.
+  const other = { ...shared(a, id), id: "ffffffffffffff", name: "other", hosts: [] };
+  await world.directory.transact([], [put(`${KEYS.templates}shop/${other.id}`, other)]);
+  await vi.waitFor(() => expect(shared(a, other.id)).toBeDefined());
+  expect(asked).toHaveBeenCalledTimes(ids.length);
+  answered.resolve();
+  await vi.waitFor(() => expect(ids.filter((each) => shared(a, each) !== undefined)).toEqual([]), TRIES);
+});
+
+test("a host that has joined again is not taken from its templates", async () => {
+  const { world, a } = await fakeHosts("a");
+  const { id } = await keep(a);
+  await vi.waitFor(() => expect(shared(a, id)).toBeDefined());
+  const member = `${KEYS.members}b`;
+  await world.directory.transact(
+    [],
+    [put(member, {}), put(`${KEYS.templates}shop/${id}`, { ...shared(a, id), hosts: ["a", "b"] })],
+  );
+  await vi.waitFor(() => expect(shared(a, id)?.hosts).toEqual(["a", "b"]));
+  const { get } = a.cluster.directory;
+  const read = Promise.withResolvers<void>();
+  const asked = vi.spyOn(a.cluster.directory, "get").mockImplementation(async (...all) => {
+    await read.promise;
+    return get(...all);
+  });
+  await world.directory.transact([], [{ key: member, value: null }]);
+  await vi.waitFor(() => expect(asked).toHaveBeenCalled());
+  await world.directory.transact([], [put(member, {})]);
+  await vi.waitFor(() => expect(a.cluster.view.host("b")).toBeDefined());
+  const transact = vi.spyOn(a.cluster.directory, "transact");
+  read.resolve();
+  await Promise.all(asked.mock.results.map(({ value }) => value as Promise<unknown>));
+  await new Promise(setImmediate);
+  expect(transact).not.toHaveBeenCalled();
+  expect(shared(a, id)?.hosts).toEqual(["a", "b"]);
+});
+
 test("a record that leads to another path, or is no template, is ignored, and told once", async () => {
   const { world, a } = await fakeHosts("a");
   const { id } = await keep(a);
