@@ -57,7 +57,7 @@ export class Templates {
 
   /**
    * Keeps the state that a running or sleeping machine has now. The machine continues; a running one finishes its open
-   * requests first, while new ones wait, and is paused for the copy.
+   * requests first, while new ones wait, and is paused for the copy. With the copy they go on; the rest does not concern it.
    * Rejects with `failed_precondition` when nothing can be born from it, with `already_exists` when the name is taken, and as
    * {@link takeSeed} does; then there is no template.
    */
@@ -72,12 +72,16 @@ export class Templates {
     this.#requirePool(chosen.warmPool ?? 0);
     requireSeed(record, deps);
     // A request in the memory would continue in every machine that is born from it.
-    const resume = record.state === "running" ? deps.holdBack?.(record.id) : undefined;
+    let resume = record.state === "running" ? deps.holdBack?.(record.id) : undefined;
+    const goOn = () => {
+      resume?.();
+      resume = undefined;
+    };
     try {
       if (record.state === "running") await abortable(deps.finishRequests?.(record.id) ?? Promise.resolve(), signal);
-      return await this.#keep(record, chosen, signal);
+      return await this.#keep(record, { ...chosen, onCopied: goOn }, signal);
     } finally {
-      resume?.();
+      goOn();
     }
   }
 
@@ -138,7 +142,15 @@ export class Templates {
 
   async #keep(
     record: MachineRecord,
-    { name = newMachineName(), warmPool = 0, programs }: ChosenTemplate,
+    {
+      name = newMachineName(),
+      warmPool = 0,
+      programs,
+      onCopied,
+    }: ChosenTemplate & {
+      /** Called once the machine is not needed any more. */
+      onCopied?(): void;
+    },
     signal: AbortSignal,
   ): Promise<TemplateView> {
     const { deps, copies, copying, controllers } = this.#options;
@@ -149,6 +161,7 @@ export class Templates {
     const id = newMachineId();
     const origin = { kind: "template", machine: record.id, template: id } as const;
     const seed = await takeSeed({ machineId: record.id, id, origin }, { copies, copying, ports: deps }, signal);
+    onCopied?.();
     try {
       await deps.snapshots.sealIn(generationIn(seed.folder, seed.record), record.id, signal);
       const sizeBytes = await files.publish(id);
