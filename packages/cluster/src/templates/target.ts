@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { type HibernautError, isHibernautError } from "@hibernaut/domain/errors";
 import type { AppRecord } from "@hibernaut/domain/machine";
 import { abortable, within } from "@hibernaut/lib/async";
+import { Semaphore } from "@hibernaut/lib/semaphore";
 import { messageOf, withoutPeriod } from "@hibernaut/lib/text";
 import type { TemplateTravel } from "@hibernaut/machines";
 import type { Cluster } from "../cluster.ts";
@@ -28,6 +29,11 @@ const MAX_PAPERS_BYTES = 16 * 1024 * 1024;
 const PAPERS_MS = 10 * 60_000;
 /** For how long another host may send nothing, in milliseconds: its disk may be slow, and its rate low. */
 const SILENT_MS = 60_000;
+/**
+ * How many templates are received at a time, of all apps: some may wait for slow hosts, and more would share one disk and one
+ * network, so that each of them came later.
+ */
+const ARRIVALS_AT_ONCE = 4;
 /** How often all hosts are tried again after a copy got further and broke off. Each continues where the one before ended. */
 const MOST_ROUNDS = 20;
 /** How many ranges of pieces are asked for at once: more than 20 GB of a memory with holes between all of its pieces. */
@@ -58,6 +64,7 @@ export class TemplateTarget {
   readonly #copies = new Map<string, Copy>();
   /** What still touches the files of a template that arrives: also copies that nobody waits for any more. */
   readonly #atWork = new Map<string, Promise<void>>();
+  readonly #arriving = new Semaphore(ARRIVALS_AT_ONCE);
 
   constructor(options: TargetOptions) {
     this.#options = options;
@@ -130,11 +137,15 @@ export class TemplateTarget {
     try {
       const app = travel.app(template.app);
       if (app === undefined) throw gone(template);
+      travel.requireFree(template);
       const papers = await this.#papers(template, signal);
       const unfit = await travel.unfit({ ...papers, taken: template.taken });
       if (unfit !== undefined) throw unfitOn(template, cluster.host, unfit);
-      await this.#fill(template, { folder, papers }, signal);
-      await this.#takeIn(template, { app, papers }, signal);
+      const arrive = async () => {
+        await this.#fill(template, { folder, papers }, signal);
+        await this.#takeIn(template, { app, papers }, signal);
+      };
+      await this.#arriving.run(arrive, signal);
     } catch (error) {
       signal.throwIfAborted();
       // All of it is here, and no other host could tell the directory either.

@@ -2,6 +2,7 @@
 import { readdirSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { HibernautError } from "@hibernaut/domain/errors";
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { KEYS } from "../../src/keys.ts";
 import { put } from "../../src/stored.ts";
@@ -72,6 +73,42 @@ describe("a template of another host", () => {
     });
     expect([templates(b), await parts(b), disk.pieces]).toEqual([[], [], 0]);
   });
+});
+
+test("a few templates come at a time, and the others wait for them", async () => {
+  const { a, b } = await fakeHosts("a", "b");
+  const names = ["one", "two", "three", "four", "five", "six"];
+  for (const name of names) await keep(a, { name, diskMb: 1 });
+  await vi.waitFor(() => expect(names.every((name) => b.machines.templates.find("shop", name))).toBe(true));
+  let [now, most] = [0, 0];
+  const { templateTravel: travel } = b.platform;
+  const [room, takeIn] = [travel.requireRoom.bind(travel), travel.takeIn.bind(travel)];
+  const all = Promise.withResolvers<void>();
+  vi.spyOn(travel, "requireRoom").mockImplementation(async (...given) => {
+    most = Math.max(most, ++now);
+    if (now === 4) all.resolve();
+    await all.promise;
+    await room(...given);
+  });
+  vi.spyOn(travel, "takeIn").mockImplementation(async (...given) => {
+    await takeIn(...given);
+    now -= 1;
+  });
+  await Promise.all(names.map((name) => bring(b, name)));
+  expect(most).toBe(4);
+  expect(templates(b)).toHaveLength(names.length);
+});
+
+test("an app that others have filled by the end of a copy does not get the template", async () => {
+  const { a, b } = await fakeHosts("a", "b");
+  const { id } = await keep(a);
+  const full = new HibernautError("over_quota", "App shop may have 1 MB.");
+  const require = vi.fn().mockReturnValueOnce(undefined).mockThrow(full);
+  await b.restart({ wrap: (deps) => ({ ...deps, diskQuota: { require, requireForStart() {} } }) });
+  await vi.waitFor(() => expect(shared(b, id)).toBeDefined());
+  await expect(bring(b)).rejects.toMatchObject({ code: "over_quota" });
+  expect([templates(b), await parts(b)]).toEqual([[], []]);
+  await vi.waitFor(() => expect(shared(b, id)?.hosts).toEqual(["a"]));
 });
 
 describe("a copy that is cut short", () => {

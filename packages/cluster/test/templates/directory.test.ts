@@ -41,10 +41,12 @@ describe("a name", () => {
     expect(nameOf(a, "ready")).toBe(first.id);
     expect(a.machines.templates.find("shop", "ready")?.id).toBe(first.id);
     expect(a.machines.templates.find("shop", second.id)?.id).toBe(second.id);
+    const room = vi.spyOn(a.platform.templateTravel, "requireRoom");
     await expect(bring(a, second.id)).rejects.toMatchObject({
       code: "failed_precondition",
       message: expect.stringContaining("another template named ready"),
     });
+    expect(room, "before anything is copied").not.toHaveBeenCalled();
     expect(templates(a)).toEqual([first.id]);
     await vi.waitFor(() => expect(shared(a, second.id)?.hosts).toEqual(["b"]));
   });

@@ -13,7 +13,7 @@ import type { MachineDependencies } from "../dependencies.ts";
 import type { MadeTemplate, TakenFrom } from "../template-claims.ts";
 import type { Arrivals } from "./arrivals.ts";
 import type { Papers } from "./departures.ts";
-import type { Templates } from "./templates.ts";
+import { nameTakenHere, type Templates } from "./templates.ts";
 
 const BYTES_PER_MB = 1024 * 1024;
 
@@ -93,6 +93,13 @@ export class TemplateTravel {
       ...{ cpus: taken.cpus, memoryMb: taken.memory_mb },
     };
     return this.#parts.deps.snapshots.refusal(taken, { ...same, hypervisor });
+  }
+
+  /** Throws `failed_precondition` when this host has another template of that name, from before names were those of all hosts. */
+  requireFree(template: Pick<TemplateRecord, "id" | "app" | "name">): void {
+    const { id, app, name } = template;
+    const own = this.#parts.deps.store.templates.list(app);
+    if (own.some((each) => each.name === name && each.id !== id)) throw nameTakenHere(template);
   }
 
   /** Rejects with `over_quota` or `unavailable` when the app may not have, or the disk has no room for, this many bytes more. */

@@ -195,15 +195,16 @@ export class Templates {
   async adopt(template: TemplateRecord, itsApp: AppRecord, publish: () => Promise<number>): Promise<void> {
     const { deps, controllers } = this.#options;
     const { store, files } = deps;
-    const { id, app, name } = template;
+    const { id, app } = template;
     try {
       const sizeBytes = await publish();
       // The app may have been deleted while the files came, and another one made with its name.
       requireSame(store.apps, itsApp);
       controllers.deletions.requireLasting(app);
+      // Others may have come meanwhile. Its files count from when it is stored.
+      deps.diskQuota?.require(app, sizeBytes);
       if (store.templates.insert({ ...template, sizeBytes, warmPool: 0, copied: true })) return;
-      const message = `This host has another template named ${name} of app ${app}, from before names were those of all hosts. Delete that one first, by its ID.`;
-      throw new HibernautError("failed_precondition", message, { template: id });
+      throw nameTakenHere(template);
     } catch (error) {
       await files.seeds.remove(id);
       throw error;
@@ -353,6 +354,12 @@ function requireFreeName(
 export function nameTaken(app: string, name: string, holder: string): HibernautError {
   const message = `App ${app} already has a template named ${name} (${holder}). Choose another name, or delete it first.`;
   return new HibernautError("already_exists", message, { template: holder });
+}
+
+/** This host has another template of the name of one that would come here. */
+export function nameTakenHere({ id, app, name }: Pick<TemplateRecord, "id" | "app" | "name">): HibernautError {
+  const message = `This host has another template named ${name} of app ${app}, from before names were those of all hosts. Delete that one first, by its ID.`;
+  return new HibernautError("failed_precondition", message, { template: id });
 }
 
 /** What is kept of the machine's record: what a birth needs, and nothing that is over with the moment. */
