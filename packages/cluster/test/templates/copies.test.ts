@@ -102,11 +102,11 @@ test("a few templates come at a time, and the others wait for them", async () =>
 test("an app that others have filled by the end of a copy does not get the template", async () => {
   const { a, b } = await fakeHosts("a", "b");
   const { id } = await keep(a);
-  const full = new HibernautError("over_quota", "App shop may have 1 MB.");
+  const full = new HibernautError("resource_exhausted", "App shop may have 1 MB.");
   const require = vi.fn().mockReturnValueOnce(undefined).mockThrow(full);
   await b.restart({ wrap: (deps) => ({ ...deps, diskQuota: { require, requireForStart() {} } }) });
   await vi.waitFor(() => expect(shared(b, id)).toBeDefined());
-  await expect(bring(b)).rejects.toMatchObject({ code: "over_quota" });
+  await expect(bring(b)).rejects.toMatchObject({ code: "resource_exhausted" });
   expect([templates(b), await parts(b)]).toEqual([[], []]);
   await vi.waitFor(() => expect(shared(b, id)?.hosts).toEqual(["a"]));
 });

@@ -1,4 +1,5 @@
 /** Templates: the state of a machine that is kept, from which machines are born. */
+import type { MachineConfig } from "@hibernaut/domain/config";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { AppRecord, MachineRecord } from "@hibernaut/domain/machine";
 import { isValidName, NAME_RULE } from "@hibernaut/domain/naming";
@@ -18,6 +19,7 @@ import { createMachine } from "../create-machine.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { newMachineId, newMachineName } from "../identity.ts";
 import { requireApp, requireSame, sameApp } from "../require-app.ts";
+import type { TakenFrom } from "../template-claims.ts";
 import { type MachineView, viewOf } from "../view.ts";
 import type { MachineCopies } from "./machine-copies.ts";
 
@@ -241,6 +243,15 @@ export class Templates {
     return viewOf(born.record, { ...deps, warm: controllers.warm });
   }
 
+  /**
+   * Throws `draining`, `host_full` or `resource_exhausted` when no machine of this size could be started here for the app now: before a
+   * template is copied for it.
+   */
+  requireStart(app: string, { cpus, memory_mb }: Pick<TakenFrom, "cpus" | "memory_mb">): void {
+    this.#options.drain.refuseWork();
+    this.#requireStart(app, { image: "", guest: { cpus, memory_mb } });
+  }
+
   /** Deletes a template. The machines that were born from it stay: each has files of its own. */
   async delete(app: string, word: string): Promise<void> {
     await this.#end(requireTemplate(this.#options.deps, app, word));
@@ -306,19 +317,22 @@ export class Templates {
       starts: boolean;
     },
   ): Promise<MachineController | undefined> {
-    const { deps, controllers, drain } = this.#options;
+    const { deps, drain } = this.#options;
     const { app, machine } = template;
     if (env !== undefined || mounts !== undefined || temporary === true || !this.#pools.has(template)) return undefined;
     drain.refuseWork();
     if (name !== undefined) requireName(deps, app, name);
-    if (starts) {
-      controllers.admission.require({ id: "", config: machine.config }, `a machine of app ${app}`);
-      const refusal = deps.quotas?.startRefusal(app);
-      if (refusal !== undefined) throw refusal;
-    }
+    if (starts) this.#requireStart(app, machine.config);
     return this.#pools.take(template, {
       ...given({ name, cordoned, egress, sandbox, lease }),
     });
+  }
+
+  #requireStart(app: string, config: MachineConfig): void {
+    const { deps, controllers } = this.#options;
+    controllers.admission.require({ id: "", config }, `a machine of app ${app}`);
+    const refusal = deps.quotas?.startRefusal(app);
+    if (refusal !== undefined) throw refusal;
   }
 
   async #requireName(app: string, name: string | undefined): Promise<void> {
