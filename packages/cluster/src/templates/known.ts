@@ -30,10 +30,10 @@ export class KnownTemplates {
     this.#log = log;
   }
 
-  /** What the directory has under a key, unless that is no template: then the log says so, once. */
+  /** What the directory has under a key, unless it is not a template: then the log says so, once. */
   read(key: string, value: unknown): SharedTemplate | undefined {
     if (isSharedTemplate(key, value)) return value;
-    if (!this.#warned.has(key)) this.#log.warn({ key }, "what the cluster directory has here is no template");
+    if (!this.#warned.has(key)) this.#log.warn({ key }, "what the cluster directory has here is not a template");
     this.#warned.add(key);
     return undefined;
   }

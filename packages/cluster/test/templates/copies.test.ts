@@ -103,7 +103,7 @@ test("an app that others have filled by the end of a copy does not get the templ
   const { a, b } = await fakeHosts("a", "b");
   const { id } = await keep(a);
   const full = new HibernautError("resource_exhausted", "App shop may have 1 MB.");
-  const require = vi.fn().mockReturnValueOnce(undefined).mockThrow(full);
+  const require = vi.fn<(app: string, bytes: number) => void>().mockReturnValueOnce(undefined).mockThrow(full);
   await b.restart({ wrap: (deps) => ({ ...deps, diskQuota: { require, requireForStart() {} } }) });
   await vi.waitFor(() => expect(shared(b, id)).toBeDefined());
   await expect(bring(b)).rejects.toMatchObject({ code: "resource_exhausted" });

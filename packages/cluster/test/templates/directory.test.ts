@@ -288,7 +288,7 @@ test("a host that has joined again is not taken from its templates", async () =>
   expect(shared(a, id)?.hosts).toEqual(["a", "b"]);
 });
 
-test("a record that leads to another path, or is no template, is ignored, and told once", async () => {
+test("a record that leads to another path, or is not a template, is ignored, and told once", async () => {
   const { world, a } = await fakeHosts("a");
   const { id } = await keep(a);
   await vi.waitFor(() => expect(shared(a, id)).toBeDefined());

@@ -59,7 +59,7 @@ export class Templates {
 
   /**
    * Keeps the state that a running or sleeping machine has now. The machine continues; a running one finishes its open
-   * requests first, while new ones wait, and is paused for the copy. With the copy they go on; the rest does not concern it.
+   * requests first, while new ones wait, and is paused for the copy. They continue once it is copied.
    * Rejects with `failed_precondition` when nothing can be born from it, with `already_exists` when the name is taken, and as
    * {@link takeSeed} does; then there is no template.
    */
