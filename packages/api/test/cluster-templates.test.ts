@@ -100,6 +100,25 @@ describe("a machine from a template", () => {
     });
   });
 
+  test("begins on a third host when the second one has no room for it by now, which gets no copy either", async () => {
+    const { id, name } = await keep();
+    await cluster.setUp("b", FULL);
+    // It is the one with fewer machines of the app that is asked first.
+    await cluster.make(c, "shop", `there-${count}`);
+    const full = vi.spyOn(a.platform.templates, "requireStart").mockThrow(new HibernautError("host_full", "No room."));
+    onTestFinished(() => full.mockRestore());
+    const start = { template: name };
+    for (const through of [a, b]) {
+      const { status, headers } = await ask(through, "POST", MACHINES, start);
+      expect([status, headers.get("hibernaut-host")]).toEqual([201, "c"]);
+    }
+    expect(full).toHaveBeenCalledWith("shop", expect.objectContaining({ memory_mb: 128 }));
+    expect((await ask(a, "POST", MACHINES, { ...start, host: "a" })).body).toMatchObject({ error: "host_full" });
+    expect(a.world.store.templates.get(id)).toBeUndefined();
+    // What is not started needs no memory yet.
+    expect(await bear(a, { template: name, host: "a" })).toMatchObject({ status: 201, host: "a" });
+  });
+
   test("is refused by a host of another CPU, with the difference, and begins elsewhere unless it is asked for", async () => {
     const { id, name } = await keep();
     await cluster.setUp("b", FULL);

@@ -8,11 +8,14 @@ import type { AppStore } from "@hibernaut/store";
  * another one may have been made. Throws `not_found` when it does not exist.
  */
 export function sameApp(apps: AppStore, name: string): () => void {
-  const { createdAt } = requireApp(apps, name);
-  return () => {
-    if (apps.get(name)?.createdAt === createdAt) return;
-    throw new HibernautError("aborted", `App ${name} was deleted meanwhile. Nothing was made.`, { app_name: name });
-  };
+  const app = requireApp(apps, name);
+  return () => requireSame(apps, app);
+}
+
+/** Throws `aborted` when this app is no longer the one that has its name. */
+export function requireSame(apps: AppStore, { name, createdAt }: Pick<AppRecord, "name" | "createdAt">): void {
+  if (apps.get(name)?.createdAt === createdAt) return;
+  throw new HibernautError("aborted", `App ${name} was deleted meanwhile. Nothing was made.`, { app_name: name });
 }
 
 /** Returns the app. Throws `not_found` when it does not exist, with `advice` on what to do about that. */

@@ -99,6 +99,32 @@ test("no request is kept in a template: those that are open end first, and new o
   expect(steps).toEqual(["held", "finished", "released"]);
 });
 
+test("requests wait for the copy of a template, and not for the cluster that is told of it", async () => {
+  const steps: string[] = [];
+  const claims: MachineDependencies["templateClaims"] = {
+    requireFree: async () => {},
+    async claim(_made, store) {
+      steps.push("told");
+      store();
+    },
+    end: async () => {},
+    left() {},
+  };
+  await shop.restart({
+    wrap: (deps) => ({
+      ...deps,
+      templateClaims: claims,
+      holdBack: () => {
+        steps.push("held");
+        return () => void steps.push("released");
+      },
+    }),
+  });
+  const id = await busy();
+  await shop.platform.templates.createOf("shop", { machine: id }, never);
+  expect(steps).toEqual(["held", "released", "told"]);
+});
+
 test("what was sealed of a memory is believed of its copy: a birth's first wake does not read all of it", async () => {
   const id = await busy();
   await shop.platform.templates.createOf("shop", { machine: id, name: "ready" }, never);

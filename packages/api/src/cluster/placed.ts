@@ -2,7 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import { type Candidate, place, type Wanted } from "@hibernaut/cluster";
 import { guestSize, type MachineConfig } from "@hibernaut/domain/config";
-import { HibernautError } from "@hibernaut/domain/errors";
+import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
 import { newMachineName } from "@hibernaut/machines";
 import type { VolumeView } from "@hibernaut/volumes";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -15,7 +15,14 @@ import { replied, sentOn } from "./headers.ts";
 import { templateHost } from "./locate.ts";
 import { namedMachine } from "./named-machines.ts";
 import { pass } from "./send-on.ts";
-import { isMissingThere, type KnownTemplate, knownTemplate, saysMissing } from "./templates.ts";
+import {
+  bringTemplate,
+  isMissingThere,
+  type KnownTemplate,
+  knownTemplate,
+  type RequireStart,
+  saysMissing,
+} from "./templates.ts";
 import { whereOf } from "./where.ts";
 
 /** How many hosts are tried: what the directory says of a host's memory is some seconds old. */
@@ -30,6 +37,7 @@ interface PlaceDeps {
   ownVolumes(app: string): readonly VolumeView[];
   /** Whether this host has this template. */
   hasTemplate(app: string, word: string): boolean;
+  requireStart: RequireStart;
 }
 
 /** What creates a machine, a volume or a template. */
@@ -42,6 +50,7 @@ interface CreateBody {
   config?: MachineConfig;
   snapshot_id?: string;
   source_volume_id?: string;
+  skip_launch?: boolean;
 }
 
 /** A volume of some host, as far as it matters here. */
@@ -53,7 +62,7 @@ interface PlacedVolume {
 }
 
 /** Registers the hook. It runs when the body has been read and checked. */
-export function placeRequests(app: Api, { cluster, ask, ownVolumes, hasTemplate }: PlaceDeps): void {
+export function placeRequests(app: Api, { cluster, ask, ownVolumes, hasTemplate, requireStart }: PlaceDeps): void {
   const { shared, view, client, images, templates } = cluster;
   /** What is being created now, by app and host: the directory does not have it yet. */
   const coming = new Map<string, number>();
@@ -129,7 +138,7 @@ export function placeRequests(app: Api, { cluster, ask, ownVolumes, hasTemplate 
       if (host === shared.host) {
         // Another host may have refused it before: it is this one's to audit now.
         request.sentOnTo = null;
-        if (template === undefined || isLast || (await comesHere(template, reply))) return undefined;
+        if (template === undefined || isLast || (await comesHere(template, request, reply))) return undefined;
         continue;
       }
       const key = `${name} ${host}`;
@@ -151,12 +160,18 @@ export function placeRequests(app: Api, { cluster, ask, ownVolumes, hasTemplate 
   }
 
   /** Brings a template here. Resolves with false when another host has to do without this one. */
-  async function comesHere(template: KnownTemplate, reply: FastifyReply): Promise<boolean> {
+  async function comesHere(
+    { app: appName, id }: KnownTemplate,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<boolean> {
+    const { skip_launch: skipLaunch } = request.body as CreateBody;
+    const starts = skipLaunch === true ? {} : { requireStart };
     try {
-      await templates.bring(template, clientGone(reply));
+      await bringTemplate(appName, id, { cluster, ...starts }, clientGone(reply));
       return true;
     } catch (error) {
-      if (!isMissingThere(error)) throw error;
+      if (!isMissingThere(error) && !(isHibernautError(error) && TRY_ANOTHER.has(error.code))) throw error;
       return false;
     }
   }

@@ -36,7 +36,10 @@ export function sendRequests(app: Api, cluster: ApiCluster, deps: SendDeps): voi
     if (request.peer !== null) throw moved(request, reply, host);
     return sendTo(request, reply, host, where);
   });
-  placeRequests(app, { cluster, ask, ownVolumes, hasTemplate });
+  placeRequests(app, {
+    ...{ cluster, ask, ownVolumes, hasTemplate },
+    requireStart: (...wanted) => deps.templates.requireStart(...wanted),
+  });
   tellSecretsEffect(app, ask);
   answerForAll(app, { ask, client, host: shared.host, view });
 

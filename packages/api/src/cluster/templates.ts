@@ -21,18 +21,30 @@ export async function knownTemplate(
   return templates.find(app, word);
 }
 
+/** Throws when no machine from a template could be started on this host now. */
+export type RequireStart = (app: string, taken: KnownTemplate["taken"]) => void;
+
+interface BringParts {
+  cluster: Pick<ApiCluster, "shared" | "templates"> | undefined;
+  /** Asked before a copy, which would be in vain. Absent when nothing is started. */
+  requireStart?: RequireStart | undefined;
+}
+
 /**
  * Resolves once this host has the template, if any host has told of it. Of one that no host knows, the route
- * says that there is none. Rejects with why it cannot come here.
+ * says that there is none. Rejects with why it cannot come here, and with what `requireStart` throws.
  */
 export async function bringTemplate(
   app: string,
   word: string,
-  cluster: Pick<ApiCluster, "shared" | "templates"> | undefined,
+  { cluster, requireStart }: BringParts,
   signal: AbortSignal,
 ): Promise<void> {
-  const template = cluster && (await knownTemplate(app, word, cluster));
-  if (template !== undefined) await cluster?.templates.bring(template, signal);
+  if (cluster === undefined) return;
+  const template = await knownTemplate(app, word, cluster);
+  if (template === undefined) return;
+  if (!template.hosts.includes(cluster.shared.host)) requireStart?.(app, template.taken);
+  await cluster.templates.bring(template, signal);
 }
 
 /** Whether a machine from a template was not made because the template did not get to a host: another host may make it. */

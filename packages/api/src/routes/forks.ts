@@ -69,7 +69,7 @@ export function forkRoutes(
       const { app_name: appName, machine_id: id } = request.params;
       const { template, skip_launch: skipLaunch = false } = request.body;
       const chosen = { template, skipLaunch, requireStill: () => request.requireUnheld() };
-      await bringTemplate(appName, template, cluster, clientGone(reply));
+      await bringTemplate(appName, template, { cluster }, clientGone(reply));
       return machineWire(await restores.restore(appName, id, chosen, clientGone(reply)));
     },
   );

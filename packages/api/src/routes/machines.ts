@@ -5,7 +5,7 @@ import { given } from "@hibernaut/lib/given";
 import { newLease } from "@hibernaut/machines";
 import { within } from "../access.ts";
 import { clientGone } from "../client-gone.ts";
-import { bringTemplate } from "../cluster/templates.ts";
+import { bringTemplate, type RequireStart } from "../cluster/templates.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { FILTER_DESCRIPTION, filterOf, isWanted, MachinesQuery } from "../machine-filter.ts";
 import { requireCluster } from "../require-cluster.ts";
@@ -100,7 +100,10 @@ export function machineRoutes(
       if (sandbox !== undefined && template === undefined)
         throw new HibernautError("invalid_argument", SANDBOX_NEEDS_TEMPLATE, { field: "sandbox" });
       const birth = { ...chosen, ...(env !== undefined && { env }) };
-      if (template !== undefined) await bringTemplate(appName, template, cluster, clientGone(reply));
+      const requireStart: RequireStart | undefined = skipLaunch
+        ? undefined
+        : (...wanted) => templates.requireStart(...wanted);
+      if (template !== undefined) await bringTemplate(appName, template, { cluster, requireStart }, clientGone(reply));
       const fromTemplate = (word: string) =>
         sandbox === undefined
           ? templates.bear(appName, word, birth, clientGone(reply))

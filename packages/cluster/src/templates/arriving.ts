@@ -5,7 +5,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, rm, utimes } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { flushAll } from "../moves/pack.ts";
+import { flush } from "@hibernaut/lib/durable";
 import { FilePieces, PIECE_BYTES, readPiece, type TemplateFile } from "./contents.ts";
 import { type Range, rangesOf } from "./frames.ts";
 
@@ -76,9 +76,13 @@ export class ArrivingTemplate implements AsyncDisposable {
     await handle.datasync();
   }
 
-  /** Makes all of it durable. */
+  /** Makes all of it durable. Rejects when a file of the template is not there any more. */
   async flush(): Promise<void> {
-    await flushAll(this.#folder);
+    const paths = this.#files.map(({ path }) => join(this.#folder, path));
+    for (const path of paths) await flush(path);
+    // The entries of each directory, from the files up.
+    const folders = new Set(paths.flatMap((path) => this.#above(path)));
+    for (const folder of [...folders].toSorted((a, b) => b.length - a.length)) await flush(folder);
   }
 
   /** Its files stay, for the next attempt. */
@@ -86,6 +90,12 @@ export class ArrivingTemplate implements AsyncDisposable {
     for (const file of this.#open.splice(0)) await file.close().catch(() => {});
     const now = new Date();
     await utimes(this.#folder, now, now).catch(() => {}); // its life is counted from here
+  }
+
+  /** The directories in which a file is, up to the template's. */
+  #above(path: string): string[] {
+    const folder = dirname(path);
+    return folder.length <= this.#folder.length ? [this.#folder] : [folder, ...this.#above(folder)];
   }
 
   /** A copy that is continued holds nothing that is not of the template. */

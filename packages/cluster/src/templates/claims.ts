@@ -1,15 +1,14 @@
 /** Which templates this host has, as all hosts of the cluster know it: told when they are made, and kept right afterwards. */
-import type { TemplateRecord } from "@hibernaut/domain/template";
 import { background } from "@hibernaut/lib/background";
 import type { MadeTemplate, TemplateClaims, TemplateTravel } from "@hibernaut/machines";
 import type { Cluster } from "../cluster.ts";
 import { decides } from "../first-host.ts";
 import { KEYS, type SharedTemplate } from "../keys.ts";
 import { type Log, untilDone } from "../ownership/retry.ts";
-import { read } from "../stored.ts";
 import { bytesOf, digestOf } from "./contents.ts";
 import { KnownTemplates } from "./known.ts";
-import { claimTemplate, endTemplate, type IfTaken, leaveTemplate, requireFreeName, templateKey } from "./records.ts";
+import { LostTemplates } from "./lost.ts";
+import { claimTemplate, endTemplate, type IfTaken, leaveTemplate, requireFreeName } from "./records.ts";
 import { keptContents } from "./source.ts";
 
 type Which = Pick<SharedTemplate, "app" | "id">;
@@ -28,7 +27,7 @@ export interface OpenTemplateClaims extends TemplateClaims {
 
 export function openTemplateClaims(cluster: Cluster, log: Log): OpenTemplateClaims {
   const { host, directory, view } = cluster;
-  const known = new KnownTemplates(view);
+  const known = new KnownTemplates(view, log);
   const closing = new AbortController();
   const { signal } = closing;
   /** What is made here, or arrives, at the moment, by id: how many are at it. */
@@ -48,11 +47,14 @@ export function openTemplateClaims(cluster: Cluster, log: Log): OpenTemplateClai
       lookAgain?.(id);
     };
   };
-  const tell = async ({ template, taken, ...place }: MadeTemplate, ifTaken: IfTaken, limit: AbortSignal) => {
+  const tell = async (
+    { template, taken, ...place }: MadeTemplate,
+    { limit, ...how }: { ifTaken: IfTaken; createdAt?: string; limit: AbortSignal },
+  ) => {
     const files = await keptContents(place, template, limit);
     const { id, app, name } = template;
     const shared = { id, app, name, digest: digestOf(template, files), bytes: bytesOf(files), taken };
-    await claimTemplate(shared, host, { directory, ifTaken });
+    await claimTemplate(shared, host, { directory, ...how });
   };
   const persist = (work: () => Promise<void>, what: string) => background(untilDone(work, { what, log, signal }), what);
   const left = (which: Which) => {
@@ -67,7 +69,7 @@ export function openTemplateClaims(cluster: Cluster, log: Log): OpenTemplateClai
       using over = new DisposableStack();
       over.defer(busy(made.template.id));
       try {
-        await tell(made, "refuse", limit);
+        await tell(made, { ifTaken: "refuse", limit });
         store();
       } catch (error) {
         left(made.template);
@@ -80,7 +82,13 @@ export function openTemplateClaims(cluster: Cluster, log: Log): OpenTemplateClai
     left,
     follow(travel) {
       stored = travel;
-      const parts = { cluster, travel, left, isBusy: (id: string) => atWork.has(id), log };
+      const isBusy = (id: string) => atWork.has(id);
+      const parts = { cluster, travel, left, isBusy };
+      const lost = new LostTemplates({
+        ...{ cluster, travel, isBusy, log, signal },
+        tell: async (template, createdAt) =>
+          tell(await travel.made(template), { ifTaken: "go without", createdAt, limit: signal }),
+      });
       const dropping = new Set<string>();
       const drop = (id: string) => {
         if (dropping.has(id)) return;
@@ -91,30 +99,41 @@ export function openTemplateClaims(cluster: Cluster, log: Log): OpenTemplateClai
       const look = (templates: readonly SharedTemplate[]) => {
         for (const template of templates) lookAt(template, { ...parts, drop });
       };
-      lookAgain = (id) => look(known.all().filter((template) => template.id === id));
+      lookAgain = (id) => {
+        const said = known.all().filter((template) => template.id === id);
+        look(said);
+        // Its app, or the directory's memory of it, may have gone while nobody looked.
+        if (said.every(({ hosts }) => !hosts.includes(host))) lost.lookAt(id);
+      };
+      /** What is under way: each template that is forgotten changes the directory, which leads here again. */
+      const leaving = new Set<string>();
       const leave = () => {
         // One host is enough for what nobody else can say.
-        for (const { template, hosts } of decides(cluster) ? known.ofLeavers() : [])
-          persist(
-            () => leaveTemplate(template, hosts, { directory }),
-            "forgetting templates of hosts that left the cluster",
-          );
+        for (const { template, hosts } of decides(cluster) ? known.ofLeavers() : []) {
+          const key = [template.id, ...hosts].join(" ");
+          if (leaving.has(key)) continue;
+          leaving.add(key);
+          const isGone = (name: string) => view.host(name) === undefined;
+          const work = async () => {
+            const gone = hosts.filter(isGone);
+            // One that has joined again meanwhile says itself what it has.
+            await leaveTemplate(template, gone, { directory, isSo: () => gone.every(isGone) });
+            leaving.delete(key);
+          };
+          persist(work, "forgetting templates of hosts that left the cluster");
+        }
       };
       running.defer(
         view.subscribe(KEYS.templates, (changes) => {
-          look(changes.flatMap(({ value }) => (value === null ? [] : [JSON.parse(value) as SharedTemplate])));
+          look(changes.flatMap(({ key, value }) => (value === null ? [] : (known.read(key, JSON.parse(value)) ?? []))));
           leave();
         }),
       );
       running.defer(view.subscribe(KEYS.members, leave));
-      const claimLost = async () => {
-        for (const template of await lostClaims(parts)) await tell(await travel.made(template), "go without", signal);
-      };
-      const claimAll = () => persist(claimLost, "telling the cluster which templates this host has");
-      running.defer(cluster.lease.subscribe((state) => state === "live" && claimAll()));
+      running.defer(cluster.lease.subscribe((state) => state === "live" && lost.lookAtAll()));
       look(known.all());
       leave();
-      claimAll();
+      lost.lookAtAll();
     },
     close() {
       lookAgain = undefined;
@@ -126,10 +145,9 @@ export function openTemplateClaims(cluster: Cluster, log: Log): OpenTemplateClai
 
 interface Parts {
   cluster: Cluster;
-  travel: Pick<TemplateTravel, "list" | "get" | "drop">;
+  travel: Pick<TemplateTravel, "get">;
   left(which: Which): void;
   isBusy(id: string): boolean;
-  log: Log;
 }
 
 /** Gives up what was ended on another host, and takes back what the directory says of this host and is not so. */
@@ -142,19 +160,4 @@ function lookAt(
   const isHere = travel.get(id) !== undefined;
   if (isHere && ended === true) drop(id);
   else if (!isHere) left(template);
-}
-
-/** The templates of this host of which the directory does not say so. Rejects while it does not answer. */
-async function lostClaims({ cluster, travel, isBusy, log }: Parts): Promise<TemplateRecord[]> {
-  const lost: TemplateRecord[] = [];
-  for (const template of travel.list()) {
-    if (isBusy(template.id)) continue;
-    const shared = (await read<SharedTemplate>(cluster.directory, templateKey(template)))?.value;
-    // It may have been deleted here meanwhile, or by another host while this one was away.
-    if (shared?.hosts.includes(cluster.host) === true || travel.get(template.id) === undefined) continue;
-    if (shared?.ended === true) await travel.drop(template.id);
-    else lost.push(template);
-    log.info({ template: template.id }, "the cluster did not know of a template of this host");
-  }
-  return lost;
 }

@@ -1,13 +1,16 @@
 /** Templates in the cluster's directory: which hosts have one, and whose its name is. Changed by swap alone. */
+import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { nameTaken } from "@hibernaut/machines";
 import { beingDeleted, type Deletable } from "../app-deletion.ts";
 import type { Change, Condition, Directory } from "../contract.ts";
 import { KEYS, type SharedTemplate } from "../keys.ts";
-import { deletion, put, read } from "../stored.ts";
+import { deletion, put, read, type Stored } from "../stored.ts";
 
 /** Tries to change what someone else changes at the same time. */
 const MOST_RACES = 10;
+/** The longest wait before each further try, in milliseconds, at random: those that raced do not meet again, and ten tries take half a second. */
+const RACE_PAUSE_MS = 100;
 
 type Which = Pick<SharedTemplate, "app" | "id">;
 
@@ -32,20 +35,25 @@ export async function requireFreeName(
 /** What is done when another template has the name: a new one is refused, and one from before names were shared goes without. */
 export type IfTaken = "refuse" | "go without";
 
+/** An app's record, as far as it matters to its templates. */
+export interface ItsApp extends Deletable {
+  /** RFC 3339. A later app of the same name has another one. */
+  createdAt: string;
+}
+
 /**
  * Makes a template known that the host has: a new one, or one that the directory has lost. The host is added to those that
- * have it. Rejects with `already_exists` when its name is taken, with `not_found` when it was ended, or its app is gone.
+ * have it. Rejects with `already_exists` when its name is taken, with `not_found` when it was ended, or its app is gone: with
+ * `createdAt`, also when another app has that name now.
  */
 export async function claimTemplate(
   template: Omit<SharedTemplate, "hosts" | "ended">,
   host: string,
-  { directory, ifTaken }: { directory: Directory; ifTaken: IfTaken },
+  { directory, ifTaken, createdAt }: { directory: Directory; ifTaken: IfTaken; createdAt?: string | undefined },
 ): Promise<void> {
   const { app, id, name } = template;
   const work = async () => {
-    const itsApp = await read<Deletable>(directory, `${KEYS.apps}${app}`);
-    if (itsApp?.value.deleting === true) throw beingDeleted(app);
-    if (itsApp === undefined) throw gone(template);
+    const itsApp = await requireLasting(template, createdAt, directory);
     const key = templateKey(template);
     const known = await read<SharedTemplate>(directory, key);
     if (known?.value.ended === true) throw gone(template);
@@ -65,16 +73,36 @@ export async function claimTemplate(
   await untilNobodyRaces(work, template);
 }
 
-/** One more host has a template. Rejects with `not_found` when it was ended. */
-export async function joinTemplate(which: Which, host: string, directory: Directory): Promise<void> {
+/**
+ * One more host has a template. Rejects with `not_found` when it was ended, or its app is not the one that was created then, and
+ * with `aborted` when that is being deleted.
+ */
+export async function joinTemplate(
+  which: Which,
+  host: string,
+  { directory, createdAt }: { directory: Directory; createdAt: string },
+): Promise<void> {
   const work = async () => {
+    const itsApp = await requireLasting(which, createdAt, directory);
     const known = await read<SharedTemplate>(directory, templateKey(which));
     if (known === undefined || known.value.ended === true) throw gone(which);
     // Also when it is said already: what would take it back then finds something newer.
     const hosts = withHost(known.value.hosts, host);
-    return (await directory.transact([known], [put(known.key, { ...known.value, hosts })])) !== undefined;
+    return (await directory.transact([itsApp, known], [put(known.key, { ...known.value, hosts })])) !== undefined;
   };
   await untilNobodyRaces(work, which);
+}
+
+/** The record of a template's app, for a change that rests on it. */
+async function requireLasting(
+  which: Which,
+  createdAt: string | undefined,
+  directory: Directory,
+): Promise<Stored<ItsApp>> {
+  const itsApp = await read<ItsApp>(directory, `${KEYS.apps}${which.app}`);
+  if (itsApp?.value.deleting === true) throw beingDeleted(which.app);
+  if (itsApp === undefined || itsApp.value.createdAt !== (createdAt ?? itsApp.value.createdAt)) throw gone(which);
+  return itsApp;
 }
 
 /** No host may use it from now on. Resolves with whether there was one. */
@@ -129,7 +157,10 @@ function withHost(hosts: readonly string[], host: string): string[] {
 }
 
 async function untilNobodyRaces(work: () => Promise<boolean>, { id }: Which): Promise<void> {
-  for (let race = 0; race < MOST_RACES; race += 1) if (await work()) return;
+  for (let race = 0; race < MOST_RACES; race += 1) {
+    if (await work()) return;
+    await delay(Math.random() * RACE_PAUSE_MS);
+  }
   const message = `Template ${id} is being changed by other hosts at the moment. Try again in a second.`;
   throw new HibernautError("aborted", message, { template: id });
 }

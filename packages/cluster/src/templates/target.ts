@@ -6,7 +6,9 @@ import { readdir, rm, stat } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { type HibernautError, isHibernautError } from "@hibernaut/domain/errors";
+import type { AppRecord } from "@hibernaut/domain/machine";
 import { abortable, within } from "@hibernaut/lib/async";
+import { Semaphore } from "@hibernaut/lib/semaphore";
 import { messageOf, withoutPeriod } from "@hibernaut/lib/text";
 import type { TemplateTravel } from "@hibernaut/machines";
 import type { Cluster } from "../cluster.ts";
@@ -17,7 +19,7 @@ import type { PeerClient } from "../peer-client.ts";
 import { ArrivingTemplate } from "./arriving.ts";
 import { digestOf, isContents } from "./contents.ts";
 import { pieceOf, type Range } from "./frames.ts";
-import { joinTemplate } from "./records.ts";
+import { gone, joinTemplate } from "./records.ts";
 import { keptFrom, notSent, notStored, unfitOn } from "./refusals.ts";
 import { keepContents, type SentPapers } from "./source.ts";
 
@@ -27,6 +29,11 @@ const MAX_PAPERS_BYTES = 16 * 1024 * 1024;
 const PAPERS_MS = 10 * 60_000;
 /** For how long another host may send nothing, in milliseconds: its disk may be slow, and its rate low. */
 const SILENT_MS = 60_000;
+/**
+ * How many templates are received at a time, of all apps: some may wait for slow hosts, and more would share one disk and one
+ * network, so that each of them came later.
+ */
+const ARRIVALS_AT_ONCE = 4;
 /** How often all hosts are tried again after a copy got further and broke off. Each continues where the one before ended. */
 const MOST_ROUNDS = 20;
 /** How many ranges of pieces are asked for at once: more than 20 GB of a memory with holes between all of its pieces. */
@@ -57,6 +64,7 @@ export class TemplateTarget {
   readonly #copies = new Map<string, Copy>();
   /** What still touches the files of a template that arrives: also copies that nobody waits for any more. */
   readonly #atWork = new Map<string, Promise<void>>();
+  readonly #arriving = new Semaphore(ARRIVALS_AT_ONCE);
 
   constructor(options: TargetOptions) {
     this.#options = options;
@@ -64,8 +72,8 @@ export class TemplateTarget {
 
   /**
    * Resolves once this host has the template. Requests for the same one wait for one copy, which ends with the last of them.
-   * Rejects with `failed_precondition` when it does not fit here, and as the disk and the other hosts do; then this host does
-   * not have it. Rejects with the signal's reason.
+   * Rejects with `failed_precondition` when it does not fit here, and as the disk, the other hosts and the directory do; then
+   * this host does not have it. Rejects with the signal's reason.
    */
   async bring(template: SharedTemplate, signal: AbortSignal): Promise<void> {
     const { id } = template;
@@ -86,9 +94,24 @@ export class TemplateTarget {
     for (const id of await readdir(arrivals).catch((): string[] => [])) {
       if (this.#atWork.has(id)) continue;
       const folder = join(arrivals, id);
-      const since = (await stat(folder).catch(() => undefined))?.mtimeMs ?? 0;
-      if (!isKnown(id) || now - since > KEPT_MS) await rm(folder, { recursive: true, force: true });
+      const removeOld = async () => {
+        const since = (await stat(folder).catch(() => undefined))?.mtimeMs ?? 0;
+        if (!isKnown(id) || now - since > KEPT_MS) await rm(folder, { recursive: true, force: true });
+      };
+      const removed = removeOld();
+      this.#hold(id, removed);
+      await removed;
     }
+  }
+
+  /** A copy that begins waits for what touches the files of its template. */
+  #hold(id: string, work: Promise<void>): void {
+    const settled = work
+      .catch(() => {}) // who waits for it hears of that
+      .finally(() => {
+        if (this.#atWork.get(id) === settled) this.#atWork.delete(id);
+      });
+    this.#atWork.set(id, settled);
   }
 
   #begin(template: SharedTemplate): Copy {
@@ -104,13 +127,7 @@ export class TemplateTarget {
     };
     this.#copies.set(id, copy);
     end.signal.addEventListener("abort", over);
-    const settled = done
-      .catch(() => {}) // those who wait hear of it
-      .finally(() => {
-        over();
-        if (this.#atWork.get(id) === settled) this.#atWork.delete(id);
-      });
-    this.#atWork.set(id, settled);
+    this.#hold(id, done.finally(over));
     return copy;
   }
 
@@ -118,13 +135,21 @@ export class TemplateTarget {
     const { travel, cluster } = this.#options;
     const folder = join(travel.arrivals, template.id);
     try {
+      const app = travel.app(template.app);
+      if (app === undefined) throw gone(template);
+      travel.requireFree(template);
       const papers = await this.#papers(template, signal);
       const unfit = await travel.unfit({ ...papers, taken: template.taken });
       if (unfit !== undefined) throw unfitOn(template, cluster.host, unfit);
-      await this.#fill(template, { folder, papers }, signal);
-      await this.#takeIn(template, papers, signal);
+      const arrive = async () => {
+        await this.#fill(template, { folder, papers }, signal);
+        await this.#takeIn(template, { app, papers }, signal);
+      };
+      await this.#arriving.run(arrive, signal);
     } catch (error) {
       signal.throwIfAborted();
+      // All of it is here, and no other host could tell the directory either.
+      if (error instanceof DirectoryFault) throw error.cause;
       // What is there helps only a copy that can be continued. Everything else needs the room of the disk.
       if (!isHibernautError(error, "host_unreachable"))
         await rm(folder, { recursive: true, force: true }).catch(() => {});
@@ -228,14 +253,22 @@ export class TemplateTarget {
   }
 
   /** The directory first: a template of which nobody knows that it is here could outlive its deletion. */
-  async #takeIn(template: SharedTemplate, { template: record, files }: SentPapers, signal: AbortSignal): Promise<void> {
+  async #takeIn(
+    template: SharedTemplate,
+    { app, papers: { template: record, files } }: { app: AppRecord; papers: SentPapers },
+    signal: AbortSignal,
+  ): Promise<void> {
     const { cluster, travel, busy, left } = this.#options;
+    const { directory } = cluster;
     using over = new DisposableStack();
     over.defer(busy(template.id));
     await keepContents(travel.contents(template.id), files);
     signal.throwIfAborted();
-    await joinTemplate(template, cluster.host, cluster.directory);
-    await travel.takeIn(record, signal).catch((error: unknown) => {
+    await joinTemplate(template, cluster.host, { directory, createdAt: app.createdAt }).catch((error: unknown) => {
+      const passes = isHibernautError(error, "unavailable") || isHibernautError(error, "aborted");
+      throw passes ? new DirectoryFault("the directory was not told", { cause: error }) : error;
+    });
+    await travel.takeIn(record, app, signal).catch((error: unknown) => {
       left(template);
       throw error;
     });
@@ -269,9 +302,16 @@ export class TemplateTarget {
 /** Why one host did not send all of a template: another one may. */
 class SourceFault extends Error {}
 
-/** Whether a host says of the template what the directory says. Pure. */
+/** The directory could not be told of a template that is whole here: the next request needs no copy. */
+class DirectoryFault extends Error {}
+
+/** What generations are: a ULID, which becomes a path. */
+const GENERATION = /^[0-9A-Z]{26}$/;
+
+/** Whether a host says of the template what the directory says, and it leads to no other path. Pure. */
 function isOf({ id, app, digest }: SharedTemplate, papers: Partial<SentPapers>): papers is SentPapers {
   const { template, files } = papers;
   if (template?.id !== id || template.app !== app) return false;
+  if (!GENERATION.test(template.machine?.snapshot?.generation ?? "")) return false;
   return isContents(files, template) && digestOf(template, files) === digest;
 }

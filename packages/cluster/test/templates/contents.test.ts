@@ -1,6 +1,6 @@
 /** What a template consists of, and what of a copy is believed. */
 import { randomBytes } from "node:crypto";
-import { mkdir, open, readFile, writeFile } from "node:fs/promises";
+import { mkdir, open, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { TemplateRecord } from "@hibernaut/domain/template";
 import { never } from "@hibernaut/lib/async";
@@ -142,4 +142,13 @@ test("a copy is continued with exactly what is missing, whatever is there of it 
     expect(digestOf(TEMPLATE, await contentsOf(target, TEMPLATE, never()))).toBe(digestOf(TEMPLATE, files));
   });
   await fc.assert(property, { numRuns: longOr(300, 8) });
+});
+
+test("a copy is not durable when one of its files has gone meanwhile", async () => {
+  const { folder, files } = await filesOf([7]);
+  await using arriving = await ArrivingTemplate.begin(folder, files, never());
+  expect(arriving.missing).toEqual([]);
+  await arriving.flush();
+  await rm(join(folder, "layer.ext4"));
+  await expect(arriving.flush()).rejects.toMatchObject({ code: "ENOENT" });
 });

@@ -1,8 +1,13 @@
 /** Templates go to the hosts that need them: whole, or not at all. */
+import { readdirSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { KEYS } from "../../src/keys.ts";
+import { put } from "../../src/stored.ts";
 import { ArrivingTemplate } from "../../src/templates/arriving.ts";
+import { digestOf } from "../../src/templates/contents.ts";
 import { fakeHosts, killBefore, TRIES } from "../fake-hosts.ts";
 import { born, bring, keep, parts, piecesOf, shared, templates } from "./hosts.ts";
 
@@ -68,6 +73,42 @@ describe("a template of another host", () => {
     });
     expect([templates(b), await parts(b), disk.pieces]).toEqual([[], [], 0]);
   });
+});
+
+test("a few templates come at a time, and the others wait for them", async () => {
+  const { a, b } = await fakeHosts("a", "b");
+  const names = ["one", "two", "three", "four", "five", "six"];
+  for (const name of names) await keep(a, { name, diskMb: 1 });
+  await vi.waitFor(() => expect(names.every((name) => b.machines.templates.find("shop", name))).toBe(true));
+  let [now, most] = [0, 0];
+  const { templateTravel: travel } = b.platform;
+  const [room, takeIn] = [travel.requireRoom.bind(travel), travel.takeIn.bind(travel)];
+  const all = Promise.withResolvers<void>();
+  vi.spyOn(travel, "requireRoom").mockImplementation(async (...given) => {
+    most = Math.max(most, ++now);
+    if (now === 4) all.resolve();
+    await all.promise;
+    await room(...given);
+  });
+  vi.spyOn(travel, "takeIn").mockImplementation(async (...given) => {
+    await takeIn(...given);
+    now -= 1;
+  });
+  await Promise.all(names.map((name) => bring(b, name)));
+  expect(most).toBe(4);
+  expect(templates(b)).toHaveLength(names.length);
+});
+
+test("an app that others have filled by the end of a copy does not get the template", async () => {
+  const { a, b } = await fakeHosts("a", "b");
+  const { id } = await keep(a);
+  const full = new HibernautError("resource_exhausted", "App shop may have 1 MB.");
+  const require = vi.fn<(app: string, bytes: number) => void>().mockReturnValueOnce(undefined).mockThrow(full);
+  await b.restart({ wrap: (deps) => ({ ...deps, diskQuota: { require, requireForStart() {} } }) });
+  await vi.waitFor(() => expect(shared(b, id)).toBeDefined());
+  await expect(bring(b)).rejects.toMatchObject({ code: "resource_exhausted" });
+  expect([templates(b), await parts(b)]).toEqual([[], []]);
+  await vi.waitFor(() => expect(shared(b, id)?.hosts).toEqual(["a"]));
 });
 
 describe("a copy that is cut short", () => {
@@ -143,6 +184,53 @@ describe("a copy that is cut short", () => {
       await tidyIn(3_700_000);
       expect(await parts(b)).toEqual([]);
     });
+  });
+
+  test("and continued while its parts are being deleted begins after that", async () => {
+    const { a, b } = await fakeHosts("a", "b");
+    const { id, nonce } = await keep(a);
+    await vi.waitFor(() => expect(shared(b, id)).toBeDefined());
+    const client = new AbortController();
+    disk.beforeWrite = async (before) => {
+      if (before === 2) client.abort(new Error("the client is gone"));
+    };
+    await expect(bring(b, id, client.signal)).rejects.toThrow("the client is gone");
+    const { templateTravel: travel } = b.platform;
+    const appOf = travel.app.bind(travel);
+    /** What is there when the next copy begins. */
+    const atBegin: string[][] = [];
+    vi.spyOn(travel, "app").mockImplementation((name) => {
+      atBegin.push(readdirSync(travel.arrivals));
+      return appOf(name);
+    });
+    let brought: Promise<void> | undefined;
+    // Not while the copy still touches its files.
+    await vi.waitFor(async () => {
+      await b.machines.templates.target.tidy(() => {
+        brought ??= bring(b);
+        return false;
+      });
+      expect(brought).toBeDefined();
+    });
+    await brought;
+    expect(atBegin[0]).toEqual([]);
+    expect(await born(b, id)).toBe(nonce);
+  });
+
+  test("by the directory that is away at its end is whole once that is back, and no other host is to try", async () => {
+    const { a, b } = await fakeHosts("a", "b");
+    const { id, nonce } = await keep(a);
+    await vi.waitFor(() => expect(shared(b, id)).toBeDefined());
+    const flush = vi.spyOn(ArrivingTemplate.prototype, "flush").mockImplementationOnce(async () => b.cut(true));
+    onTestFinished(() => flush.mockRestore());
+    const error = await bring(b).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: "unavailable", message: expect.stringContaining("directory does not answer") });
+    expect(error).not.toHaveProperty("details.template_missing_on");
+    expect([templates(b), await parts(b)]).toEqual([[], [id]]);
+    b.cut(false);
+    await bring(b);
+    expect(disk.pieces).toBe(await piecesOf(a, id));
+    expect(await born(b, id)).toBe(nonce);
   });
 
   test("by a full disk leaves nothing, and says which host is full", async () => {
@@ -239,5 +327,28 @@ describe("a host that has a template", () => {
     });
     await expect(bring(b)).rejects.toThrow("host a: it has something else under this ID");
     expect([templates(b), await parts(b)]).toEqual([[], []]);
+  });
+
+  test("and tells of a generation that is another path is not believed", async () => {
+    const { world, a, b } = await fakeHosts("a", "b");
+    const { id } = await keep(a);
+    await vi.waitFor(() => expect(shared(b, id)).toBeDefined());
+    const { template } = a.platform.templates.get("shop", id);
+    const snapshot = { ...template.machine.snapshot, generation: "../../../machines" };
+    const evil = { ...template, machine: { ...template.machine, snapshot } } as typeof template;
+    // The directory agrees with it: as if someone had the right to write both.
+    await world.directory.transact(
+      [],
+      [put(`${KEYS.templates}shop/${id}`, { ...shared(b, id), digest: digestOf(evil, []) })],
+    );
+    vi.spyOn(a.platform.templateTravel, "get").mockReturnValue(evil);
+    const papers = a.platform.templateTravel.papers.bind(a.platform.templateTravel);
+    vi.spyOn(a.platform.templateTravel, "papers").mockImplementation(async () => ({
+      ...(await papers(template)),
+      template: evil,
+    }));
+    await writeFile(join(a.world.folder, "templates", "contents", `${id}.json`), "[]");
+    await vi.waitFor(() => expect(shared(b, id)?.digest).toBe(digestOf(evil, [])));
+    await expect(bring(b)).rejects.toThrow("host a: it has something else under this ID");
   });
 });

@@ -1,6 +1,9 @@
 /** What the hosts of a cluster agree on about templates: names, which hosts have one, and that it is deleted. */
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { never } from "@hibernaut/lib/async";
 import { describe, expect, test, vi } from "vitest";
+import type { ClusterWorld } from "../../../platform/test/helpers/cluster-world.ts";
 import type { Directory } from "../../src/contract.ts";
 import { KEYS } from "../../src/keys.ts";
 import { put } from "../../src/stored.ts";
@@ -38,10 +41,12 @@ describe("a name", () => {
     expect(nameOf(a, "ready")).toBe(first.id);
     expect(a.machines.templates.find("shop", "ready")?.id).toBe(first.id);
     expect(a.machines.templates.find("shop", second.id)?.id).toBe(second.id);
+    const room = vi.spyOn(a.platform.templateTravel, "requireRoom");
     await expect(bring(a, second.id)).rejects.toMatchObject({
       code: "failed_precondition",
       message: expect.stringContaining("another template named ready"),
     });
+    expect(room, "before anything is copied").not.toHaveBeenCalled();
     expect(templates(a)).toEqual([first.id]);
     await vi.waitFor(() => expect(shared(a, second.id)?.hosts).toEqual(["b"]));
   });
@@ -126,12 +131,13 @@ test("what takes a host back from a template yields to a copy that has begun the
   const which = { app: "shop", id };
   const { directory } = world;
   await directory.transact([], [put(`${KEYS.members}b`, {})]);
-  await joinTemplate(which, "b", directory);
+  const createdAt = a.world.store.apps.get("shop")?.createdAt ?? "";
+  await joinTemplate(which, "b", { directory, createdAt });
   let begun = false;
   const racing = {
     ...{ get: directory.get.bind(directory), list: directory.list.bind(directory) },
     transact: async (...all: Parameters<Directory["transact"]>) => {
-      if (!begun) await joinTemplate(which, "b", directory);
+      if (!begun) await joinTemplate(which, "b", { directory, createdAt });
       begun = true;
       return directory.transact(...all);
     },
@@ -156,6 +162,145 @@ test("a directory that has lost a template is told of it again by each host that
   await Promise.all([a.restart(), b.restart()]);
   await vi.waitFor(() => expect(shared(a, id)?.hosts.toSorted()).toEqual(["a", "b"]), TRIES);
   expect(nameOf(a, "ready")).toBe(id);
+});
+
+test("one template that cannot be told of keeps none of the others of its host from the directory", async () => {
+  const { a, b } = await fakeHosts("a", "b");
+  await a.restart({ wrap: ({ templateClaims: _none, ...deps }) => deps });
+  const [broken, whole] = [await keep(a, { name: "broken" }), await keep(a, { name: "whole" })];
+  await rm(join(a.world.folder, "templates", broken.id, "snapshots"), { recursive: true });
+  await a.restart();
+  await vi.waitFor(() => expect(shared(b, whole.id)?.hosts).toEqual(["a"]), TRIES);
+  expect(shared(b, broken.id)).toBeUndefined();
+  const about = a.world.logged.filter(({ fields }) => fields.template === broken.id);
+  expect(about).toMatchObject([{ message: "the cluster cannot be told of a template of this host" }]);
+});
+
+describe("a template of a deleted app is not the next one's of the same name", () => {
+  const next = { name: "shop", createdAt: "2099-01-01T00:00:00.000Z" };
+  const createNext = ({ directory }: ClusterWorld, id: string) =>
+    directory.transact(
+      [],
+      [
+        put(`${KEYS.apps}shop`, next),
+        ...[`${KEYS.templates}shop/${id}`, `${KEYS.templateNames}shop/ready`].map((key) => ({ key, value: null })),
+      ],
+    );
+
+  test("when it arrives while that happens", async () => {
+    const { world, a, b } = await fakeHosts("a", "b");
+    const { id } = await keep(a);
+    await vi.waitFor(() => expect(shared(b, id)).toBeDefined());
+    const { templateTravel } = b.platform;
+    const takeIn = templateTravel.takeIn.bind(templateTravel);
+    vi.spyOn(templateTravel, "takeIn").mockImplementation(async (...all) => {
+      await createNext(world, id);
+      b.world.store.apps.delete("shop");
+      b.world.store.apps.insert(next);
+      await takeIn(...all);
+    });
+    await expect(bring(b)).rejects.toMatchObject({ code: "aborted", message: expect.stringContaining("was deleted") });
+    expect(templates(b)).toEqual([]);
+  });
+
+  test("when the host that gets it hears of that only afterwards", async () => {
+    const { world, a, b } = await fakeHosts("a", "b");
+    const { id } = await keep(a);
+    await vi.waitFor(() => expect(shared(b, id)).toBeDefined());
+    const { templateTravel } = b.platform;
+    const takeIn = templateTravel.takeIn.bind(templateTravel);
+    vi.spyOn(templateTravel, "takeIn").mockImplementation(async (...all) => {
+      await createNext(world, id);
+      await takeIn(...all);
+    });
+    await bring(b);
+    await vi.waitFor(() => expect(templates(b)).toEqual([]), TRIES);
+    expect(await world.directory.get(`${KEYS.templates}shop/${id}`)).toBeUndefined();
+  });
+
+  test("when its host comes back later, or joins those that have it", async () => {
+    const { world, a } = await fakeHosts("a");
+    const { id } = await keep(a);
+    const { createdAt } = a.world.store.apps.get("shop") ?? { createdAt: "" };
+    await a.stop();
+    await world.directory.transact([], [put(`${KEYS.apps}shop`, next)]);
+    const joining = joinTemplate({ app: "shop", id }, "b", { directory: world.directory, createdAt });
+    await expect(joining).rejects.toMatchObject({ code: "not_found" });
+    await createNext(world, id);
+    await a.restart();
+    await vi.waitFor(() => expect(templates(a)).toEqual([]), TRIES);
+    expect(await world.directory.get(`${KEYS.templates}shop/${id}`)).toBeUndefined();
+  });
+});
+
+test("a host with many templates that leaves is taken from each of them once", async () => {
+  const { world, a } = await fakeHosts("a");
+  const { id } = await keep(a);
+  await vi.waitFor(() => expect(shared(a, id)).toBeDefined());
+  const ids = Array.from({ length: 20 }, (_, index) => index.toString(16).padStart(14, "0"));
+  const theirs = ids.map((each) =>
+    put(`${KEYS.templates}shop/${each}`, { ...shared(a, id), id: each, name: each, hosts: ["b"] }),
+  );
+  await world.directory.transact([], [put(`${KEYS.members}b`, {}), ...theirs]);
+  await vi.waitFor(() => expect(shared(a, ids[19] ?? "")).toBeDefined());
+  const { get } = a.cluster.directory;
+  const answered = Promise.withResolvers<void>();
+  const asked = vi.spyOn(a.cluster.directory, "get").mockImplementation(async (...all) => {
+    await answered.promise;
+    return get(...all);
+  });
+  await world.directory.transact([], [{ key: `${KEYS.members}b`, value: null }]);
+  await vi.waitFor(() => expect(asked.mock.calls.length).toBeGreaterThanOrEqual(ids.length));
+  // Each change of templates leads to another look at them.
+  const other = { ...shared(a, id), id: "ffffffffffffff", name: "other", hosts: [] };
+  await world.directory.transact([], [put(`${KEYS.templates}shop/${other.id}`, other)]);
+  await vi.waitFor(() => expect(shared(a, other.id)).toBeDefined());
+  expect(asked).toHaveBeenCalledTimes(ids.length);
+  answered.resolve();
+  await vi.waitFor(() => expect(ids.filter((each) => shared(a, each) !== undefined)).toEqual([]), TRIES);
+});
+
+test("a host that has joined again is not taken from its templates", async () => {
+  const { world, a } = await fakeHosts("a");
+  const { id } = await keep(a);
+  await vi.waitFor(() => expect(shared(a, id)).toBeDefined());
+  const member = `${KEYS.members}b`;
+  await world.directory.transact(
+    [],
+    [put(member, {}), put(`${KEYS.templates}shop/${id}`, { ...shared(a, id), hosts: ["a", "b"] })],
+  );
+  await vi.waitFor(() => expect(shared(a, id)?.hosts).toEqual(["a", "b"]));
+  const { get } = a.cluster.directory;
+  const read = Promise.withResolvers<void>();
+  const asked = vi.spyOn(a.cluster.directory, "get").mockImplementation(async (...all) => {
+    await read.promise;
+    return get(...all);
+  });
+  await world.directory.transact([], [{ key: member, value: null }]);
+  await vi.waitFor(() => expect(asked).toHaveBeenCalled());
+  await world.directory.transact([], [put(member, {})]);
+  await vi.waitFor(() => expect(a.cluster.view.host("b")).toBeDefined());
+  const transact = vi.spyOn(a.cluster.directory, "transact");
+  read.resolve();
+  await Promise.all(asked.mock.results.map(({ value }) => value as Promise<unknown>));
+  await new Promise(setImmediate);
+  expect(transact).not.toHaveBeenCalled();
+  expect(shared(a, id)?.hosts).toEqual(["a", "b"]);
+});
+
+test("a record that leads to another path, or is not a template, is ignored, and told once", async () => {
+  const { world, a } = await fakeHosts("a");
+  const { id } = await keep(a);
+  await vi.waitFor(() => expect(shared(a, id)).toBeDefined());
+  const forged = { ...shared(a, id), id: "../../machines", name: "forged", hosts: ["b"] };
+  const wrong = { "../../machines": forged, aaaaaaaaaaaaaa: { ...forged, hosts: "b" }, bbbbbbbbbbbbbb: null };
+  const changes = Object.entries(wrong).map(([key, value]) => put(`${KEYS.templates}shop/${key}`, value));
+  await world.directory.transact([], changes);
+  await vi.waitFor(() => expect(a.world.logged.filter(({ fields }) => "key" in fields)).toHaveLength(3));
+  for (const word of ["forged", "../../machines", "aaaaaaaaaaaaaa"])
+    expect(a.machines.templates.find("shop", word)).toBeUndefined();
+  expect(a.machines.templates.find("shop", "ready")?.id).toBe(id);
+  expect(a.world.logged.filter(({ fields }) => "key" in fields)).toHaveLength(3);
 });
 
 test("a host that left the cluster has no template any more, and what only it had is forgotten", async () => {

@@ -3,6 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { UNRECORDED_PROTOCOL } from "@hibernaut/domain/agent-protocol";
 import { HibernautError } from "@hibernaut/domain/errors";
+import type { AppRecord } from "@hibernaut/domain/machine";
 import type { TemplateRecord } from "@hibernaut/domain/template";
 import type { HypervisorIdentity } from "@hibernaut/hypervisor";
 import { freeBytes, SPARE_BYTES } from "@hibernaut/lib/disk-files";
@@ -12,7 +13,7 @@ import type { MachineDependencies } from "../dependencies.ts";
 import type { MadeTemplate, TakenFrom } from "../template-claims.ts";
 import type { Arrivals } from "./arrivals.ts";
 import type { Papers } from "./departures.ts";
-import type { Templates } from "./templates.ts";
+import { nameTakenHere, type Templates } from "./templates.ts";
 
 const BYTES_PER_MB = 1024 * 1024;
 
@@ -42,6 +43,11 @@ export class TemplateTravel {
   /** The template with exactly this id. */
   get(id: string): TemplateRecord | undefined {
     return this.#parts.deps.store.templates.get(id);
+  }
+
+  /** An app as this host knows it. */
+  app(name: string): AppRecord | undefined {
+    return this.#parts.deps.store.apps.get(name);
   }
 
   /** The directory of a template's files. */
@@ -89,6 +95,13 @@ export class TemplateTravel {
     return this.#parts.deps.snapshots.refusal(taken, { ...same, hypervisor });
   }
 
+  /** Throws `failed_precondition` when this host has another template of that name, from before names were those of all hosts. */
+  requireFree(template: Pick<TemplateRecord, "id" | "app" | "name">): void {
+    const { id, app, name } = template;
+    const own = this.#parts.deps.store.templates.list(app);
+    if (own.some((each) => each.name === name && each.id !== id)) throw nameTakenHere(template);
+  }
+
   /** Rejects with `over_quota` or `unavailable` when the app may not have, or the disk has no room for, this many bytes more. */
   async requireRoom(app: string, bytes: number): Promise<void> {
     this.#parts.deps.diskQuota?.require(app, bytes);
@@ -102,15 +115,16 @@ export class TemplateTravel {
 
   /**
    * Stores a template whose files are whole in the directory for arrivals. Rejects with `failed_precondition` when they are
-   * damaged, or this host has another one of its name; then there is none.
+   * damaged, or this host has another one of its name, and with `aborted` when its name is no longer this app's; then there is
+   * none.
    */
-  async takeIn(template: TemplateRecord, signal: AbortSignal): Promise<void> {
+  async takeIn(template: TemplateRecord, app: AppRecord, signal: AbortSignal): Promise<void> {
     const { deps, templates } = this.#parts;
-    const { id, app, machine } = template;
+    const { id, machine } = template;
     const folder = join(this.arrivals, id);
     await deps.snapshots.sealIn(generationIn(folder, machine), machine.id, signal);
-    await templates.adopt(template, () => deps.files.seeds.publish(id, folder));
-    deps.log.info({ template: id, app }, "a template has come from another host");
+    await templates.adopt(template, app, () => deps.files.seeds.publish(id, folder));
+    deps.log.info({ template: id, app: app.name }, "a template has come from another host");
   }
 
   /** Deletes what this host has of a template that was ended. Machines that were born from it stay. */

@@ -1,6 +1,7 @@
 /** Templates: the state of a machine that is kept, from which machines are born. */
+import type { MachineConfig } from "@hibernaut/domain/config";
 import { HibernautError } from "@hibernaut/domain/errors";
-import type { MachineRecord } from "@hibernaut/domain/machine";
+import type { AppRecord, MachineRecord } from "@hibernaut/domain/machine";
 import { isValidName, NAME_RULE } from "@hibernaut/domain/naming";
 import type { ProgramDefaults } from "@hibernaut/domain/sandbox";
 import type { TemplateRecord } from "@hibernaut/domain/template";
@@ -17,7 +18,8 @@ import type { MachineController } from "../controller.ts";
 import { createMachine } from "../create-machine.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { newMachineId, newMachineName } from "../identity.ts";
-import { requireApp, sameApp } from "../require-app.ts";
+import { requireApp, requireSame, sameApp } from "../require-app.ts";
+import type { TakenFrom } from "../template-claims.ts";
 import { type MachineView, viewOf } from "../view.ts";
 import type { MachineCopies } from "./machine-copies.ts";
 
@@ -57,7 +59,7 @@ export class Templates {
 
   /**
    * Keeps the state that a running or sleeping machine has now. The machine continues; a running one finishes its open
-   * requests first, while new ones wait, and is paused for the copy.
+   * requests first, while new ones wait, and is paused for the copy. They continue once it is copied.
    * Rejects with `failed_precondition` when nothing can be born from it, with `already_exists` when the name is taken, and as
    * {@link takeSeed} does; then there is no template.
    */
@@ -72,12 +74,16 @@ export class Templates {
     this.#requirePool(chosen.warmPool ?? 0);
     requireSeed(record, deps);
     // A request in the memory would continue in every machine that is born from it.
-    const resume = record.state === "running" ? deps.holdBack?.(record.id) : undefined;
+    let resume = record.state === "running" ? deps.holdBack?.(record.id) : undefined;
+    const goOn = () => {
+      resume?.();
+      resume = undefined;
+    };
     try {
       if (record.state === "running") await abortable(deps.finishRequests?.(record.id) ?? Promise.resolve(), signal);
-      return await this.#keep(record, chosen, signal);
+      return await this.#keep(record, { ...chosen, onCopied: goOn }, signal);
     } finally {
-      resume?.();
+      goOn();
     }
   }
 
@@ -138,17 +144,26 @@ export class Templates {
 
   async #keep(
     record: MachineRecord,
-    { name = newMachineName(), warmPool = 0, programs }: ChosenTemplate,
+    {
+      name = newMachineName(),
+      warmPool = 0,
+      programs,
+      onCopied,
+    }: ChosenTemplate & {
+      /** Called once the machine is not needed any more. */
+      onCopied?(): void;
+    },
     signal: AbortSignal,
   ): Promise<TemplateView> {
     const { deps, copies, copying, controllers } = this.#options;
     const files = deps.files.seeds;
     const { app } = record;
-    const requireSame = sameApp(deps.store.apps, app);
+    const stillThere = sameApp(deps.store.apps, app);
     deps.diskQuota?.require(app, await bytesOf(deps.files.paths(record.id).folder, record));
     const id = newMachineId();
     const origin = { kind: "template", machine: record.id, template: id } as const;
     const seed = await takeSeed({ machineId: record.id, id, origin }, { copies, copying, ports: deps }, signal);
+    onCopied?.();
     try {
       await deps.snapshots.sealIn(generationIn(seed.folder, seed.record), record.id, signal);
       const sizeBytes = await files.publish(id);
@@ -156,7 +171,7 @@ export class Templates {
       const machine = { ...keptOf(seed.record), ...(programs !== undefined && { programs }) };
       const template = { id, app, name, createdAt, sizeBytes, warmPool, machine };
       const store = () => {
-        requireSame();
+        stillThere();
         controllers.deletions.requireLasting(app);
         // Others may have been made meanwhile. Its files count from when it is stored.
         deps.diskQuota?.require(app, sizeBytes);
@@ -176,17 +191,22 @@ export class Templates {
 
   /**
    * Stores a template that was made on another host, whose files `publish` puts in their place. Rejects with
-   * `failed_precondition` when another template of this host has its name; then nothing of it is left.
+   * `failed_precondition` when another template of this host has its name, and with `aborted` when its app is not this one any
+   * more; then nothing of it is left.
    */
-  async adopt(template: TemplateRecord, publish: () => Promise<number>): Promise<void> {
-    const { store, files } = this.#options.deps;
-    const { id, app, name } = template;
+  async adopt(template: TemplateRecord, itsApp: AppRecord, publish: () => Promise<number>): Promise<void> {
+    const { deps, controllers } = this.#options;
+    const { store, files } = deps;
+    const { id, app } = template;
     try {
       const sizeBytes = await publish();
-      requireApp(store.apps, app);
+      // The app may have been deleted while the files came, and another one made with its name.
+      requireSame(store.apps, itsApp);
+      controllers.deletions.requireLasting(app);
+      // Others may have come meanwhile. Its files count from when it is stored.
+      deps.diskQuota?.require(app, sizeBytes);
       if (store.templates.insert({ ...template, sizeBytes, warmPool: 0, copied: true })) return;
-      const message = `This host has another template named ${name} of app ${app}, from before names were those of all hosts. Delete that one first, by its ID.`;
-      throw new HibernautError("failed_precondition", message, { template: id });
+      throw nameTakenHere(template);
     } catch (error) {
       await files.seeds.remove(id);
       throw error;
@@ -221,6 +241,15 @@ export class Templates {
     counts.add(taken === undefined ? "template" : "pool");
     if (!skipLaunch) launch(born, deps);
     return viewOf(born.record, { ...deps, warm: controllers.warm });
+  }
+
+  /**
+   * Throws `draining`, `host_full` or `resource_exhausted` when no machine of this size could be started here for the app now: before a
+   * template is copied for it.
+   */
+  requireStart(app: string, { cpus, memory_mb }: Pick<TakenFrom, "cpus" | "memory_mb">): void {
+    this.#options.drain.refuseWork();
+    this.#requireStart(app, { image: "", guest: { cpus, memory_mb } });
   }
 
   /** Deletes a template. The machines that were born from it stay: each has files of its own. */
@@ -288,19 +317,22 @@ export class Templates {
       starts: boolean;
     },
   ): Promise<MachineController | undefined> {
-    const { deps, controllers, drain } = this.#options;
+    const { deps, drain } = this.#options;
     const { app, machine } = template;
     if (env !== undefined || mounts !== undefined || temporary === true || !this.#pools.has(template)) return undefined;
     drain.refuseWork();
     if (name !== undefined) requireName(deps, app, name);
-    if (starts) {
-      controllers.admission.require({ id: "", config: machine.config }, `a machine of app ${app}`);
-      const refusal = deps.quotas?.startRefusal(app);
-      if (refusal !== undefined) throw refusal;
-    }
+    if (starts) this.#requireStart(app, machine.config);
     return this.#pools.take(template, {
       ...given({ name, cordoned, egress, sandbox, lease }),
     });
+  }
+
+  #requireStart(app: string, config: MachineConfig): void {
+    const { deps, controllers } = this.#options;
+    controllers.admission.require({ id: "", config }, `a machine of app ${app}`);
+    const refusal = deps.quotas?.startRefusal(app);
+    if (refusal !== undefined) throw refusal;
   }
 
   async #requireName(app: string, name: string | undefined): Promise<void> {
@@ -336,6 +368,12 @@ function requireFreeName(
 export function nameTaken(app: string, name: string, holder: string): HibernautError {
   const message = `App ${app} already has a template named ${name} (${holder}). Choose another name, or delete it first.`;
   return new HibernautError("already_exists", message, { template: holder });
+}
+
+/** This host has another template of the name of one that would come here. */
+export function nameTakenHere({ id, app, name }: Pick<TemplateRecord, "id" | "app" | "name">): HibernautError {
+  const message = `This host has another template named ${name} of app ${app}, from before names were those of all hosts. Delete that one first, by its ID.`;
+  return new HibernautError("failed_precondition", message, { template: id });
 }
 
 /** What is kept of the machine's record: what a birth needs, and nothing that is over with the moment. */

@@ -148,10 +148,11 @@ export async function newClusterWorld(
   );
   const file = join(folder, "directory.db");
   const directory = new LocalDirectory(file);
+  const shop = { name: "shop", createdAt: new Date().toISOString() };
   await directory.transact(
     [],
     [
-      { key: `${KEYS.apps}shop`, value: JSON.stringify({ name: "shop", createdAt: new Date().toISOString() }) },
+      { key: `${KEYS.apps}shop`, value: JSON.stringify(shop) },
       ...names.flatMap((name) => [{ key: `${KEYS.members}${name}`, value: "{}" }, hostChange(name, true)]),
     ],
   );
@@ -166,7 +167,7 @@ export async function newClusterWorld(
       (vmms) => (mostPerMachine = Math.max(mostPerMachine, vmms)),
     );
     fakes.push(world.host);
-    world.store.apps.insert({ name: "shop", createdAt: new Date().toISOString() });
+    world.store.apps.insert(shop);
     hosts.set(name, await openHost(name, { world, file, parts, ports }));
   }
   return {
