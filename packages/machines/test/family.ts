@@ -5,6 +5,7 @@ import { expect, vi } from "vitest";
 import { type FakePlatform, SMALL, startPlatform, type World } from "../../platform/test/helpers/fake-world.ts";
 import type { PoolView } from "../src/births/pools.ts";
 import type { MachineView } from "../src/view.ts";
+import { beingBorn } from "./leftovers.ts";
 import { type Memory, memoryIn, memoryOf, Watch } from "./memories.ts";
 
 /** Only a fault reaches it. */
@@ -137,8 +138,9 @@ export class Family {
       const { lastBoot } = this.#platform.machines.get("shop", id).record;
       if (lastBoot?.kind === "cold") expect(lastBoot.reason).toMatch(HONEST_REASONS);
     }
-    // Nobody waits for those that leave a pool which has become smaller.
+    // Nobody waits for those that leave a pool which has become smaller, also before they were born.
     await vi.waitFor(() => {
+      expect(beingBorn(this.#world)).toEqual([]);
       const leaving = this.#world.store.machines.list().filter(({ state }) => state === "destroying");
       expect(leaving).toEqual([]);
     }, TIMEOUT.timeoutMs);
