@@ -161,13 +161,9 @@ export class Repository {
     const paths = files.map(({ at }) => at);
     const args = [...BACKUP, ...tagsOf({ set, platform, kind: "piece" }), "--", ...paths];
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
-    return this.#stored(
-      await this.#run(args, STORING, signal, Math.min(Math.max(LONG_MS, bytes / SLOWEST), LONGEST_MS)),
-      {
-        what: paths.join(" and "),
-        bytes,
-      },
-    );
+    const timeoutMs = Math.min(Math.max(LONG_MS, bytes / SLOWEST), LONGEST_MS);
+    const printed = await this.#run(args, STORING, signal, timeoutMs);
+    return this.#stored(printed, { what: paths.join(" and "), bytes });
   }
 
   #stored(printed: string, { what, bytes }: { what: string; bytes: number }): StoredContent {

@@ -134,3 +134,8 @@ export async function restore(
   }
   return data;
 }
+
+/** A piece with the file `disk` of a directory. */
+export function volumePiece(folder: string) {
+  return { kind: "volume", name: "volume-1", volumes: ["1"], folder, paths: ["disk"], immutable: false } as const;
+}

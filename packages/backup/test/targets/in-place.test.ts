@@ -12,7 +12,7 @@ import type { PieceSums } from "../../src/targets/piece-sums.ts";
 import type { Repository } from "../../src/targets/repository.ts";
 import { SetWriter } from "../../src/targets/set-writer.ts";
 import { tarHeader, tarOfFiles } from "../../src/targets/tar-of-files.ts";
-import { Home, patient, RESTIC, restic, restore, run } from "./helpers.ts";
+import { Home, patient, RESTIC, restic, restore, run, volumePiece } from "./helpers.ts";
 
 const MB = 1024 ** 2;
 /** The smallest file that restic reads by itself, in bytes. */
@@ -68,14 +68,7 @@ test("a large file that changes while restic reads it is not in the set, and the
   const folder = await tempFolder("piece");
   const file = join(folder, "disk");
   await writeFile(file, Buffer.alloc(LARGE, 1));
-  const piece = {
-    kind: "volume",
-    name: "volume-1",
-    volumes: ["1"],
-    folder,
-    paths: ["disk"],
-    immutable: false,
-  } as const;
+  const piece = volumePiece(folder);
   const lent = new AbortController();
   const store: Repository["store"] = async ({ source }) => {
     for await (const _ of source);

@@ -16,7 +16,7 @@ import { Stage } from "../../src/stage.ts";
 import type { PieceSums } from "../../src/targets/piece-sums.ts";
 import type { Repository } from "../../src/targets/repository.ts";
 import { SetWriter } from "../../src/targets/set-writer.ts";
-import { patient } from "./helpers.ts";
+import { patient, volumePiece } from "./helpers.ts";
 
 const TIMEOUT = { timeoutMs: 5000 };
 
@@ -138,14 +138,7 @@ test("of a lent piece that changes, a set has nothing, and the backup continues"
   const file = join(folder, "disk");
   await writeFile(file, Buffer.alloc(8_000_000, 1));
   const lent = new AbortController();
-  const piece = {
-    kind: "volume",
-    name: "volume-1",
-    volumes: ["1"],
-    folder,
-    paths: ["disk"],
-    immutable: false,
-  } as const;
+  const piece = volumePiece(folder);
   const store: Repository["store"] = async ({ source }) => {
     let bytes = 0;
     for await (const chunk of source) {

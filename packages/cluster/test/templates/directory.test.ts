@@ -3,7 +3,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { never } from "@hibernaut/lib/async";
 import { describe, expect, test, vi } from "vitest";
-import type { ClusterWorld } from "../../../platform/test/helpers/cluster-world.ts";
+import type { ClusterWorld, TestHost } from "../../../platform/test/helpers/cluster-world.ts";
 import type { Directory } from "../../src/contract.ts";
 import { KEYS } from "../../src/keys.ts";
 import { put } from "../../src/stored.ts";
@@ -187,7 +187,8 @@ describe("a template of a deleted app is not the next one's of the same name", (
       ],
     );
 
-  test("when it arrives while that happens", async () => {
+  /** A template of a, which b is about to take in when its app is another one; `hear` is what b has heard of that by then. */
+  async function replacedOnTheWay(hear: (host: TestHost) => void) {
     const { world, a, b } = await fakeHosts("a", "b");
     const { id } = await keep(a);
     await vi.waitFor(() => expect(shared(b, id)).toBeDefined());
@@ -195,24 +196,23 @@ describe("a template of a deleted app is not the next one's of the same name", (
     const takeIn = templateTravel.takeIn.bind(templateTravel);
     vi.spyOn(templateTravel, "takeIn").mockImplementation(async (...all) => {
       await createNext(world, id);
-      b.world.store.apps.delete("shop");
-      b.world.store.apps.insert(next);
+      hear(b);
       await takeIn(...all);
+    });
+    return { world, b, id };
+  }
+
+  test("when it arrives while that happens", async () => {
+    const { b } = await replacedOnTheWay((host) => {
+      host.world.store.apps.delete("shop");
+      host.world.store.apps.insert(next);
     });
     await expect(bring(b)).rejects.toMatchObject({ code: "aborted", message: expect.stringContaining("was deleted") });
     expect(templates(b)).toEqual([]);
   });
 
   test("when the host that gets it hears of that only afterwards", async () => {
-    const { world, a, b } = await fakeHosts("a", "b");
-    const { id } = await keep(a);
-    await vi.waitFor(() => expect(shared(b, id)).toBeDefined());
-    const { templateTravel } = b.platform;
-    const takeIn = templateTravel.takeIn.bind(templateTravel);
-    vi.spyOn(templateTravel, "takeIn").mockImplementation(async (...all) => {
-      await createNext(world, id);
-      await takeIn(...all);
-    });
+    const { world, b, id } = await replacedOnTheWay(() => {});
     await bring(b);
     await vi.waitFor(() => expect(templates(b)).toEqual([]), TRIES);
     expect(await world.directory.get(`${KEYS.templates}shop/${id}`)).toBeUndefined();
