@@ -19,6 +19,8 @@ const IDLE_CONNECTIONS = 10_000;
 const AT_ONCE = 50;
 const SLOW_BODIES = 500;
 const RESETS_AT_ONCE = 1000;
+/** For what a connection that was cut does not tell. */
+const MOST_WAIT_MS = 5000;
 
 /** A connection that the other side may cut at any time. */
 function open(): Promise<Socket> {
@@ -72,8 +74,9 @@ async function reset(): Promise<void> {
         closed.push(new Promise((resolve) => stream.once("close", resolve)));
         stream.close(constants.NGHTTP2_CANCEL);
       }
-      // Or this process runs out of memory before anyone else does. Streams of a session that was cut may not say so.
-      await Promise.race([Promise.all(closed), over]);
+      // Or this process runs out of memory before anyone else does. Streams of a session that was cut may not say so, nor
+      // the session itself.
+      await Promise.race([Promise.all(closed), over, delay(MOST_WAIT_MS)]);
       await delay(1);
     }
     await delay(10); // as for other connections
