@@ -8,6 +8,8 @@ import { QEMU_OVERHEAD } from "./admission/rules.ts";
 import { AppDeletions } from "./app-deletions.ts";
 import { MachineChanges } from "./changes.ts";
 import { MachineController } from "./controller.ts";
+import { HostCpu } from "./cpu/host-cpu.ts";
+import { CpuTurns } from "./cpu/turns.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import { unlessHeld } from "./effects/recover.ts";
 import { sentenceOf } from "./logs/sentences.ts";
@@ -29,6 +31,8 @@ export class ControllerSet {
   readonly warmHistory: WarmHistory;
   /** Which starts the host has room for. */
   readonly admission: Admission;
+  /** Which machines come first when the CPUs are busy. */
+  readonly turns: CpuTurns;
   /** Apps that get no more machines. */
   readonly deletions = new AppDeletions();
   readonly #controllers = new Map<string, MachineController>();
@@ -54,6 +58,11 @@ export class ControllerSet {
       warm: this.warm,
       ownMemory: async (id) => (await this.#controllers.get(id)?.ownMemory()) ?? 0,
       log: deps.log,
+    });
+    this.turns = new CpuTurns({
+      host: deps.hostCpu ?? new HostCpu(),
+      cpuMs: async (id) => (await this.#controllers.get(id)?.usage())?.cpuMs,
+      setTurn: async (id, turn) => (await this.#controllers.get(id)?.setTurn(turn)) ?? true,
     });
   }
 
@@ -81,6 +90,7 @@ export class ControllerSet {
     this.#closed = true;
     this.warm.shut("shutdown");
     this.admission.close();
+    this.turns.close();
     await Promise.all([...this.#controllers.values()].map((controller) => controller.close()));
     this.warmHistory.write();
   }
@@ -102,6 +112,7 @@ export class ControllerSet {
   drop(record: MachineRecord): void {
     this.#controllers.delete(record.id);
     this.admission.follow(record);
+    this.turns.follow({ id: record.id, state: "destroyed" });
     this.changes.publish(record);
   }
 
@@ -160,8 +171,10 @@ export class ControllerSet {
     const controller = new MachineController(this.#controllerDeps(), record);
     this.#controllers.set(record.id, controller);
     this.admission.follow(record);
+    this.turns.follow(record);
     controller.subscribe((changed) => {
       this.admission.follow(changed);
+      this.turns.follow(changed);
       if (changed.state === "destroyed") {
         this.#controllers.delete(changed.id);
         this.#deps.ownership?.release(changed);

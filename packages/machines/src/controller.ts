@@ -6,7 +6,7 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import { isResting, type MachineRecord, mayTravel } from "@hibernaut/domain/machine";
 import { Steps } from "@hibernaut/domain/operation";
 import type { Listener } from "@hibernaut/guest";
-import type { VmmRef, VmmUsage } from "@hibernaut/hypervisor";
+import type { CpuTurn, VmmRef, VmmUsage } from "@hibernaut/hypervisor";
 import { abortable, never, within } from "@hibernaut/lib/async";
 import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
@@ -267,6 +267,11 @@ export class MachineController {
   /** Returns how much of its guest's memory is in its VMM alone, in bytes: see {@link Vmm.ownMemory}. */
   async ownMemory(): Promise<number> {
     return (await this.#guest.live?.vmm.ownMemory()) ?? 0;
+  }
+
+  /** Says when its VMM, or its kept one, gets CPUs: see {@link Vmm.setTurn}. Returns true without one. */
+  async setTurn(turn: CpuTurn): Promise<boolean> {
+    return (await (this.#guest.live ?? this.#guest.kept)?.vmm.setTurn(turn)) ?? true;
   }
 
   /** Returns what a snapshot of the running guest would be taken from. Undefined without one. */

@@ -14,6 +14,7 @@ import type { SnapshotStore } from "@hibernaut/snapshots";
 import type { Store } from "@hibernaut/store";
 import type { MachineVolumes } from "@hibernaut/volumes";
 import type { HostMemory } from "./admission/host-memory.ts";
+import type { HostCpu } from "./cpu/host-cpu.ts";
 import type { DiskQuota } from "./disk-quota.ts";
 import type { MachineFiles } from "./files.ts";
 import type { Ownership } from "./ownership.ts";
@@ -90,6 +91,8 @@ export interface MachineDependencies {
   memoryPressure?: Pick<MemoryPressure, "short">;
   /** How much memory is left. By default, what the kernel says. */
   hostMemory?: Pick<HostMemory, "available">;
+  /** How busy the CPUs are. By default, what the kernel says. */
+  hostCpu?: Pick<HostCpu, "busy">;
   /** How much disk apps may take. By default, as much as there is. */
   diskQuota?: Pick<DiskQuota, "require" | "requireForStart">;
   /** Is told what happens to machines, for metrics and traces. By default, nobody is. */

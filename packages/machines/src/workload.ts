@@ -11,23 +11,26 @@ export interface Workload {
   room: number;
   /** Machines about which something happened that cannot be stored. */
   unstored: number;
+  /** Running machines that come after others, because they use much of busy CPUs. */
+  last: number;
   /** What the host's memory has left for starts, in bytes. Undefined when none is refused for lack of room. */
   roomBytes: number | undefined;
 }
 
 /** Returns a function that looks at it. */
 export function workloadOf(
-  controllers: Pick<ControllerSet, "all" | "admission">,
+  controllers: Pick<ControllerSet, "all" | "admission" | "turns">,
   bootSlots: Semaphore,
 ): () => Workload {
   return () => {
-    const { admission } = controllers;
+    const { admission, turns } = controllers;
     const work = controllers.all().map((controller) => controller.work);
     return {
       operations: work.reduce((sum, { queued }) => sum + queued, 0),
       bootSlots: bootSlots.waiting,
       room: admission.waiting,
       unstored: work.filter(({ unstored }) => unstored).length,
+      last: turns.last,
       roomBytes: admission.left(),
     };
   };

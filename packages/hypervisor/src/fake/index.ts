@@ -9,6 +9,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Listener } from "@hibernaut/guest";
 import {
   besideMemory,
+  type CpuTurn,
   type DeviceState,
   type Hypervisor,
   type HypervisorIdentity,
@@ -55,6 +56,9 @@ class FakeProcess {
   borrowed: boolean;
   /** How long its VMM takes to answer. */
   answersAfterMs = 0;
+  turn: CpuTurn = "usual";
+  /** CPU time that it has used, in milliseconds. */
+  cpuMs = 1000;
 
   constructor(ref: VmmRef, identity: HypervisorIdentity, spec: VmmSpec, end: () => void) {
     this.ref = ref;
@@ -198,12 +202,20 @@ class FakeVmm implements Vmm {
   /** As if the guest had touched all of its memory. */
   async usage(): Promise<VmmUsage | undefined> {
     const process = this.#host.processes.get(this.ref.pid);
-    return process && { cpuMs: 1000, residentBytes: process.spec.memoryMb * MB, anonymousBytes: ANONYMOUS_MB * MB };
+    return (
+      process && { cpuMs: process.cpuMs, residentBytes: process.spec.memoryMb * MB, anonymousBytes: ANONYMOUS_MB * MB }
+    );
   }
 
   /** As if a guest that began with others had written a little. */
   async ownMemory(): Promise<number> {
     return this.#alive().spec.borrowed === true ? MB : 0;
+  }
+
+  async setTurn(turn: CpuTurn): Promise<boolean> {
+    const process = this.#host.processes.get(this.ref.pid);
+    if (process !== undefined) process.turn = turn;
+    return true;
   }
 
   async state(): Promise<"running" | "paused"> {

@@ -131,8 +131,9 @@ export class QemuHypervisor implements Hypervisor {
     const folder = join(this.#settings.machineRoot, ref.machineId);
     const borrowed = isBorrowedIn(args);
     const files = { runDir, memory: join(folder, "memory"), console: join(folder, "console.log"), borrowed };
-    const vmm = new QemuVmm(ref, identity, qmp, files, this.#limits);
-    this.#cleanAfter(vmm, await this.#settings.jail?.cgroupOf(ref.pid));
+    const cgroup = await this.#settings.jail?.cgroupOf(ref.pid);
+    const vmm = new QemuVmm(ref, identity, qmp, files, { limits: this.#limits, cgroup });
+    this.#cleanAfter(vmm, cgroup);
     const { status } = await qmp.execute<{ status: string }>("query-status");
     if (brokenBy(status) === undefined) {
       // A platform that ended while it copied the machine left them, and no suspend works with them.
@@ -221,7 +222,7 @@ export class QemuHypervisor implements Hypervisor {
       const identity = identityOf({ version: connection.version, accelerator, host }, hardware);
       const { runDir, memory, consoleLog, borrowed = false } = spec;
       const files = { runDir, memory, console: consoleLog, consoleBefore: before?.size ?? 0, borrowed };
-      const vmm = new QemuVmm(ref, identity, connection, files, this.#limits);
+      const vmm = new QemuVmm(ref, identity, connection, files, { limits: this.#limits, cgroup: jail?.cgroup });
       vmm.listensAt = listensAt;
       this.#cleanAfter(vmm, jail?.cgroup);
       return { vmm, started };

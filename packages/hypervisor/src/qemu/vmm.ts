@@ -11,6 +11,7 @@ import { abortable } from "@hibernaut/lib/async";
 import { background } from "@hibernaut/lib/background";
 import { flush } from "@hibernaut/lib/durable";
 import {
+  type CpuTurn,
   type HypervisorIdentity,
   type KeptDisks,
   type Vmm,
@@ -31,6 +32,7 @@ import { INHERITED_FD, killProcess, usageOf, watchExit } from "./process.ts";
 import { type Qmp, QmpError, QmpTimeout } from "./qmp.ts";
 import { atMost, STREAM_CAPABILITIES, saveDevices } from "./save-devices.ts";
 import { endStalls } from "./stall.ts";
+import { setTurn } from "./turn.ts";
 
 /** States of a stream that has ended (MigrationStatus in QEMU's QAPI schema). */
 const STREAM_ENDED = new Set(["none", "completed", "failed", "cancelled"]);
@@ -55,6 +57,12 @@ interface VmmFiles {
   borrowed?: boolean;
 }
 
+interface VmmOptions {
+  limits?: QemuLimits;
+  /** The directory of its control group, where it has one. */
+  cgroup?: string | undefined;
+}
+
 /** The VMM contract on one QEMU process. */
 export class QemuVmm implements Vmm {
   readonly ref: VmmRef;
@@ -65,6 +73,7 @@ export class QemuVmm implements Vmm {
   readonly #qmp: Qmp;
   readonly #files: VmmFiles;
   readonly #streamEndMs: number;
+  readonly #cgroup: string | undefined;
   readonly #watch = new AbortController();
   readonly #gone = Promise.withResolvers<void>();
   /** Whether a snapshot was loaded and the guest has not run since. */
@@ -85,9 +94,10 @@ export class QemuVmm implements Vmm {
     identity: HypervisorIdentity,
     qmp: Qmp,
     files: VmmFiles,
-    { streamEndMs }: QemuLimits = USUAL_LIMITS,
+    { limits = USUAL_LIMITS, cgroup }: VmmOptions = {},
   ) {
-    this.#streamEndMs = streamEndMs;
+    this.#streamEndMs = limits.streamEndMs;
+    this.#cgroup = cgroup;
     this.ref = ref;
     this.identity = identity;
     this.#qmp = qmp;
@@ -127,6 +137,10 @@ export class QemuVmm implements Vmm {
 
   async ownMemory(): Promise<number> {
     return this.#files.borrowed === true ? ownMemory({ pid: this.ref.pid, memory: this.#files.memory }) : 0;
+  }
+
+  setTurn(turn: CpuTurn): Promise<boolean> {
+    return setTurn(this.ref.pid, this.#cgroup, turn);
   }
 
   async state(): Promise<"running" | "paused"> {

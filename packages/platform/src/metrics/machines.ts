@@ -135,16 +135,22 @@ export function machineMetrics(registry: Registry, { machines, workload }: Machi
     labelNames: ["queue"],
     registers,
     collect() {
-      const { operations, bootSlots, room, unstored: lost } = workload();
+      const { operations, bootSlots, room, unstored: lost, last: comingLast } = workload();
       queues.set({ queue: "operations" }, operations);
       queues.set({ queue: "boot_slots" }, bootSlots);
       queues.set({ queue: "room" }, room);
       unstored.set(lost);
+      last.set(comingLast);
     },
   });
   const unstored = new Gauge({
     name: "hibernaut_unstored_outcomes",
     help: "Machines about which something happened that cannot be stored, usually because the disk is full.",
+    registers,
+  });
+  const last = new Gauge({
+    name: "hibernaut_machines_last",
+    help: "Running machines that get CPUs after others, because they use much of them while the host is busy.",
     registers,
   });
 }

@@ -1,4 +1,5 @@
 /** What a machine's QEMU may take of the host. Pure. */
+import type { CpuTurn } from "../../contract.ts";
 
 /** The size of a machine. */
 interface Size {
@@ -35,13 +36,33 @@ export const MACHINE_NICE = 5;
 /** The same of programs that work for the platform: machines come first. */
 export const TASK_NICE = 10;
 
+/**
+ * The same for each turn: the first come with the platform, and get nine times the share of the last. What else the host does
+ * leaves those a tenth of a CPU.
+ */
+export const TURN_NICE: Readonly<Record<CpuTurn, number>> = { first: 0, usual: MACHINE_NICE, last: 10 };
+/** The same, as parts of the weight that a control group has. */
+const TURN_WEIGHT: Readonly<Record<CpuTurn, number>> = { first: 3, usual: 1, last: 1 / 3 };
+
+/** How many CPUs a machine has, from its control group's `cpu.max`. */
+export function cpusOf(cpuMax: string): number {
+  const [quota = 0, period = PERIOD_US] = cpuMax.split(" ").map(Number);
+  return quota / period - OWN_CPUS;
+}
+
+/** Returns the weight of a machine's control group in its turn. */
+export function weightOf(cpus: number, turn: CpuTurn): number {
+  const weight = Math.round(cpus * WEIGHT_PER_CPU * TURN_WEIGHT[turn]);
+  return Math.min(MOST_WEIGHT, Math.max(1, weight));
+}
+
 /** Files of the control group and what they say (https://docs.kernel.org/admin-guide/cgroup-v2.html). */
 export function cgroupFiles({ cpus, memoryMb }: Size): Record<string, string> {
   return {
     "memory.max": String((memoryMb * GUEST_MEMORY_FACTOR + OWN_MEMORY_MB) * MB),
     "memory.oom.group": "1",
     "cpu.max": `${(cpus + OWN_CPUS) * PERIOD_US} ${PERIOD_US}`,
-    "cpu.weight": String(Math.min(MOST_WEIGHT, cpus * WEIGHT_PER_CPU)),
+    "cpu.weight": String(weightOf(cpus, "usual")),
     "pids.max": String(MOST_THREADS),
   };
 }

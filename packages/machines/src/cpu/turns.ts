@@ -1,0 +1,112 @@
+/**
+ * While the CPUs of the host are busy, lets running machines that use little of them come before those that use much: an
+ * app that answers a request now and then does not wait for its neighbours' endless work.
+ */
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import type { CpuTurn } from "@hibernaut/hypervisor";
+import { background, reportFault } from "@hibernaut/lib/background";
+import { BUSY, turnsOf, type Use } from "./rules.ts";
+
+/** How often that is looked at, in milliseconds: for so long, a machine that begins to use all may hold up others. */
+const LOOK_MS = 500;
+/** How much the newest look counts, against all before: what a machine did is half forgotten after one look. */
+const NEWEST = 0.5;
+/** Looks at a host that is not busy, after which nobody comes last any more. */
+const CALM_LOOKS = 4;
+const GIVING = "giving a machine its turn at the CPUs";
+
+interface CpuTurnsOptions {
+  host: { busy(): number };
+  /** Returns the CPU time that a machine's VMM has used, in milliseconds. Undefined without one. */
+  cpuMs(id: string): Promise<number | undefined>;
+  /** See {@link Vmm.setTurn}. */
+  setTurn(id: string, turn: CpuTurn): Promise<boolean>;
+  /** Milliseconds of a steady clock. */
+  now?: () => number;
+}
+
+interface Running extends Use {
+  /** Of the last look: the CPU time, and when that was, in milliseconds. */
+  cpuMs?: number;
+  at: number;
+  /** Whether the platform knows the turn: a VMM that it found may have any. */
+  known: boolean;
+  /** The host lets nobody say whose turn it is. */
+  refused: boolean;
+}
+
+export class CpuTurns {
+  readonly #options: CpuTurnsOptions;
+  readonly #running = new Map<string, Running>();
+  #timer: NodeJS.Timeout | undefined;
+  #looking = false;
+  #calm = CALM_LOOKS;
+
+  constructor(options: CpuTurnsOptions) {
+    this.#options = options;
+  }
+
+  /** How many machines come after others. */
+  get last(): number {
+    return [...this.#running.values()].filter(({ turn }) => turn === "last").length;
+  }
+
+  /** Takes note of a machine that is new or has changed. One that starts, or sleeps, has its usual turn. */
+  follow({ id, state }: Pick<MachineRecord, "id" | "state">): void {
+    const running = this.#running.get(id);
+    if (state === "running" && running === undefined)
+      this.#running.set(id, { use: 0, turn: "usual", at: 0, known: false, refused: false });
+    if (state !== "running" && running !== undefined) {
+      this.#running.delete(id);
+      // Its VMM may be kept, and has to be quick when it wakes.
+      if (running.turn === "last") background(this.#options.setTurn(id, "usual"), GIVING);
+    }
+    if (this.#running.size === 0) this.close();
+    else this.#timer ??= setInterval(() => background(this.look(), "looking at who uses the CPUs"), LOOK_MS).unref();
+  }
+
+  /** Looks at nothing any more, until a machine changes. */
+  close(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Looks at all running machines, if the host is busy or was until now. */
+  async look(): Promise<void> {
+    if (this.#looking) return;
+    this.#looking = true;
+    try {
+      this.#calm = this.#options.host.busy() >= BUSY ? 0 : this.#calm + 1;
+      const machines = [...this.#running].filter(([, { refused }]) => !refused);
+      if (this.#calm < CALM_LOOKS) for (const [id, running] of machines) await this.#measure(id, running);
+      const turns = this.#calm < CALM_LOOKS ? turnsOf(machines.map(([, running]) => running)) : [];
+      for (const [index, [id, running]] of machines.entries())
+        await this.#take(id, running, turns[index] ?? "usual").catch((error: unknown) =>
+          reportFault("background", GIVING, error),
+        );
+    } finally {
+      this.#looking = false;
+    }
+  }
+
+  async #measure(id: string, running: Running): Promise<void> {
+    const cpuMs = await this.#options.cpuMs(id);
+    const at = (this.#options.now ?? (() => performance.now()))();
+    if (cpuMs === undefined) return;
+    const passed = at - running.at;
+    // What it used while nobody looked says nothing about now.
+    const known = running.cpuMs !== undefined && passed > 0 && passed <= LOOK_MS * CALM_LOOKS;
+    const newest = known ? Math.max(0, (cpuMs - (running.cpuMs ?? 0)) / passed) : 0;
+    running.use = known ? running.use + (newest - running.use) * NEWEST : 0;
+    Object.assign(running, { cpuMs, at });
+  }
+
+  async #take(id: string, running: Running, turn: CpuTurn): Promise<void> {
+    if ((running.known && running.turn === turn) || this.#running.get(id) !== running) return;
+    running.refused = !(await this.#options.setTurn(id, turn));
+    running.known = true;
+    running.turn = running.refused ? "usual" : turn;
+    // It has begun to sleep meanwhile, and the one that noticed may have been overtaken.
+    if (this.#running.get(id) !== running && turn === "last") await this.#options.setTurn(id, "usual");
+  }
+}

@@ -1,0 +1,146 @@
+/** Machines that compete for the CPUs of a busy host. Real rules, fake hypervisor. */
+import { beforeEach, expect, test } from "vitest";
+import { CpuTurns } from "../../src/cpu/turns.ts";
+import { shopForEach } from "../shop.ts";
+
+/** Between two looks, in milliseconds. */
+const LOOK_MS = 500;
+
+let busy = 1;
+let now = 0;
+const shop = shopForEach({ wrap: (deps) => ({ ...deps, hostCpu: { busy: () => 0 } }) });
+beforeEach(() => {
+  [busy, now] = [1, 0];
+});
+
+/** A machine that runs, and uses this much of a CPU. */
+interface Neighbour {
+  id: string;
+  use: number;
+}
+
+/** Looks at the shop's machines by hand. */
+function turnsOfShop(): CpuTurns {
+  return new CpuTurns({
+    host: { busy: () => busy },
+    cpuMs: async (id) => shop.host.of(id)[0]?.cpuMs,
+    setTurn: async (id, turn) => {
+      const [process] = shop.host.of(id);
+      if (process !== undefined) process.turn = turn;
+      return true;
+    },
+    now: () => now,
+  });
+}
+
+const turnOf = ({ id }: Neighbour) => shop.host.of(id)[0]?.turn;
+
+/** Lets time pass until it has been looked at them so often. */
+async function pass(turns: CpuTurns, looks: number, neighbours: readonly Neighbour[]): Promise<void> {
+  for (let look = 0; look < looks; look += 1) {
+    now += LOOK_MS;
+    for (const { id, use } of neighbours) {
+      const [process] = shop.host.of(id);
+      if (process !== undefined) process.cpuMs += use * LOOK_MS;
+    }
+    await turns.look();
+  }
+}
+
+async function settle(turns: CpuTurns, ...uses: number[]): Promise<Neighbour[]> {
+  const all: Neighbour[] = [];
+  for (const use of uses) all.push({ id: await shop.run(), use });
+  for (const { id } of all) turns.follow(shop.record(id));
+  turns.close(); // this test looks
+  return all;
+}
+
+test("who uses all comes last while the host is busy, and as usual when it has calmed down", async () => {
+  const turns = turnsOfShop();
+  const [polite, hungry] = (await settle(turns, 0.05, 0.95)) as [Neighbour, Neighbour];
+  await pass(turns, 3, [polite, hungry]);
+  expect([turnOf(polite), turnOf(hungry), turns.last]).toEqual(["first", "last", 1]);
+  busy = 0.5;
+  await pass(turns, 4, [polite, hungry]);
+  expect([turnOf(polite), turnOf(hungry), turns.last]).toEqual(["usual", "usual", 0]);
+});
+
+test("who stops wanting all comes first again, with others that do", async () => {
+  const turns = turnsOfShop();
+  const [polite, reformed, hungry] = (await settle(turns, 0.05, 0.9, 0.9)) as [Neighbour, Neighbour, Neighbour];
+  await pass(turns, 3, [polite, reformed, hungry]);
+  expect([turnOf(reformed), turnOf(hungry)]).toEqual(["last", "last"]);
+  reformed.use = 0.02;
+  await pass(turns, 4, [polite, reformed, hungry]);
+  expect([turnOf(polite), turnOf(reformed), turnOf(hungry)]).toEqual(["first", "first", "last"]);
+});
+
+test("on a host that is not busy nobody asks what machines use", async () => {
+  let asked = 0;
+  const turns = new CpuTurns({
+    host: { busy: () => 0.3 },
+    async cpuMs() {
+      asked += 1;
+      return 0;
+    },
+    setTurn: async () => true,
+  });
+  await settle(turns, 1, 1);
+  await turns.look();
+  expect(asked).toBe(0);
+});
+
+test("a machine that falls asleep has its usual turn, and so has the VMM that a platform finds", async () => {
+  const turns = turnsOfShop();
+  const [polite, hungry] = (await settle(turns, 0.05, 0.95)) as [Neighbour, Neighbour];
+  await pass(turns, 3, [polite, hungry]);
+  const [process] = shop.host.of(hungry.id);
+  turns.follow({ id: hungry.id, state: "suspending" });
+  expect(process?.turn).toBe("usual");
+  if (process !== undefined) process.turn = "last"; // as an earlier platform left it
+  turns.follow({ id: hungry.id, state: "running" });
+  turns.close();
+  busy = 0;
+  await pass(turns, 1, []);
+  expect(process?.turn).toBe("usual");
+});
+
+test("where the host does not let the platform, it asks no more; what fails is tried again", async () => {
+  const asked: string[] = [];
+  const turns = new CpuTurns({
+    host: { busy: () => 0 },
+    cpuMs: async () => 0,
+    setTurn: async (id) => {
+      asked.push(id);
+      if (id === "fails") throw new Error("no descriptor left");
+      return false;
+    },
+  });
+  turns.follow({ id: "forbidden", state: "running" });
+  turns.follow({ id: "fails", state: "running" });
+  turns.close();
+  await turns.look();
+  await turns.look();
+  expect(asked).toEqual(["forbidden", "fails", "fails"]);
+});
+
+test("the platform looks by itself", async () => {
+  let looked = 0;
+  const turns = new CpuTurns({
+    host: {
+      busy() {
+        looked += 1;
+        return 0;
+      },
+    },
+    cpuMs: async () => 0,
+    setTurn: async () => true,
+  });
+  turns.follow({ id: "one", state: "running" });
+  await expect.poll(() => looked).toBeGreaterThan(0);
+  turns.follow({ id: "one", state: "stopped" });
+  looked = 0;
+  await turns.look();
+  expect(looked).toBe(1);
+  turns.close();
+});
