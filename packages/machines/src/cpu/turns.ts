@@ -7,7 +7,7 @@ import type { CpuTurn } from "@hibernaut/hypervisor";
 import { background, reportFault } from "@hibernaut/lib/background";
 import { BUSY, turnsOf, type Use } from "./rules.ts";
 
-/** How often that is looked at, in milliseconds: for so long, a machine that begins to use all may hold up others. */
+/** How often that is looked at, in milliseconds: for this long, a machine that begins to use all may hold up others. */
 const LOOK_MS = 500;
 /** How much the newest look counts, against all before: what a machine did is half forgotten after one look. */
 const NEWEST = 0.5;
