@@ -29,7 +29,7 @@ export function ownPorts(settings: Listens): ReadonlySet<number> {
   return new Set(ports.filter((port) => port > 0));
 }
 
-/** Returns the ports that clients reach, without those of TCP services. Other hosts of a cluster are no clients. */
+/** Returns the ports that clients reach, without those of TCP services. Other hosts of a cluster do not count as clients. */
 export function publicPorts(settings: Listens): number[] {
   const { proxyListen, proxyTlsListen } = settings;
   const ports = [proxyListen.port, proxyTlsListen?.port ?? 0, ...controlPorts(settings, false)];

@@ -72,7 +72,7 @@ test("the platform's own ports are all that it listens on, and etcd's", () => {
   expect([...ownPorts({ ...listens, proxyMetricsListen: on(9100) })].toSorted((a, b) => a - b)).toEqual([
     53, 443, 2379, 2380, 4280, 4290, 9100,
   ]);
-  // Those that clients reach; another host of a cluster is none.
+  // Those that clients reach. Another host of a cluster does not count as one.
   expect(publicPorts({ ...listens, proxyMetricsListen: on(9100) })).toEqual([443, 4280, 9100]);
   const chosen = { ...listens, apiListen: on(0), flyListen: on(0), sandboxListen: on(0) };
   expect(controlPorts(chosen, false)).toEqual([]);

@@ -17,7 +17,7 @@ const PER_SECOND = 20;
 const BURST = 5 * PER_SECOND;
 const MANY = 3 * BURST;
 
-/** Opens so many connections at once, from an address, and ends when the server hangs up. */
+/** Opens N connections at once, from an address, and ends when the server hangs up. */
 const FLOOD = `
 const [host, port, count, localAddress] = process.argv.slice(1);
 for (let each = 0; each < Number(count); each += 1)
@@ -88,7 +88,7 @@ test.skipIf(!isRoot)(
     const all = (count: number) => Array.from({ length: count }, () => "open");
     const dropped = await network.dropped();
     expect(await calm.tries(...at(TWO.here, BURST / 2))).toEqual(all(BURST / 2));
-    // Whoever is on the host is not limited, at any of its addresses, nor is a machine, which has a limit of its own.
+    // What runs on the host is not limited, at any of its addresses, nor is a machine, which has a limit of its own.
     expect(await triesHere(...at("127.0.0.1", MANY), ...at(ONE.here, MANY))).toEqual(all(2 * MANY));
     const guest = await guestOf(network, { dataDir });
     expect(await guest.tries(...at(guest.gateway, 2 * BURST))).toEqual(all(2 * BURST));
@@ -138,7 +138,7 @@ test("the rules keep what was counted, and are none without a limit or a port", 
   const text = clientTable(names, { perSecond: 1000, exempt: ["192.0.2.0/24", "2001:db8::/32"] }, [80, 443]);
   expect(text).not.toContain("delete table");
   expect(text).toContain("tcp dport { 80, 443 } tcp flags & (fin | syn | rst | ack) == syn jump first");
-  expect(text).toContain('iifname { "lo", "hib*" } accept');
+  expect(text).toContain('iifname "lo" accept\n    iifname "hib*" accept');
   expect(text).toContain("{ ip saddr limit rate over 1000/second burst 5000 packets } counter name dropped drop");
   expect(text).toContain("ip saddr 192.0.2.0/24 return\n    ip6 saddr 2001:db8::/32 return\n    update");
   for (const [perSecond, ports] of [

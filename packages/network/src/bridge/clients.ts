@@ -1,9 +1,9 @@
 /**
  * The nftables rules that keep one client from taking the platform's time with new connections. Pure.
  *
- * Only the kernel can: whoever accepts a connection to see who it is has paid for it. The rules are in a table of their own,
- * which is emptied of rules and never deleted while the platform is there: what was counted stays counted when machines come
- * and go.
+ * Only the kernel can: a program has to accept a connection to see who it is from, and has paid for it then. The rules are in a
+ * table of their own, which is emptied of rules and never deleted while the platform is there: what was counted stays counted
+ * when machines come and go.
  */
 import type { Names } from "./names.ts";
 
@@ -28,7 +28,7 @@ const BURST_S = 5;
 const REMEMBERED_S = 2 * BURST_S;
 /** How many clients are remembered at once, in some 10 MB of the kernel. Those that come when it is full have no limit. */
 const ADDRESSES = 65_536;
-/** Whoever has one address of IPv6 has all of its /64. */
+/** A client that has one address of IPv6 has all of its /64. */
 const NETWORK_MASK = "ffff:ffff:ffff:ffff::";
 
 /** Returns the table's text, for these TCP ports of the host. */
@@ -70,7 +70,8 @@ function limitOf({
   chain input {
     type filter hook input priority filter - 20; policy accept;
     # Who is on the host has its CPU anyway, and machines have a limit of their own.
-    iifname { "lo", "${anyBridge}" } accept
+    iifname "lo" accept
+    iifname "${anyBridge}" accept
     tcp dport { ${ports.join(", ")} } tcp flags & (fin | syn | rst | ack) == syn jump first
   }
 `;

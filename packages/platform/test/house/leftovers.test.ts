@@ -101,8 +101,8 @@ test.skipIf(!isRoot)("the network of a platform whose data directory is gone", a
     expect.stringMatching(`^network interface ${tapPrefix}\\d+$`),
     `nftables table bridge ${table}`,
     `nftables table inet ${table}`,
-    `nftables table inet ${flowTable}`,
     `nftables table inet ${clientTable}`,
+    `nftables table inet ${flowTable}`,
   ]);
   expect(findLeftovers(b)).toEqual([]);
 });
