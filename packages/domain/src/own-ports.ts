@@ -29,6 +29,13 @@ export function ownPorts(settings: Listens): ReadonlySet<number> {
   return new Set(ports.filter((port) => port > 0));
 }
 
+/** Returns the ports that clients reach, without those of TCP services. Other hosts of a cluster do not count as clients. */
+export function publicPorts(settings: Listens): number[] {
+  const { proxyListen, proxyTlsListen } = settings;
+  const ports = [proxyListen.port, proxyTlsListen?.port ?? 0, ...controlPorts(settings, false)];
+  return ports.filter((port) => port > 0);
+}
+
 /** Returns the ports that control or show the platform: machines reach none of them. Other hosts come to `peerListen`, if there are any. */
 export function controlPorts(
   { apiListen, proxyMetricsListen, sandboxListen, flyListen, peerListen }: Listens,

@@ -1,5 +1,5 @@
 /** A TCP port leads to one app. */
-import { controlPorts, ownPorts } from "@hibernaut/domain/own-ports";
+import { controlPorts, ownPorts, publicPorts } from "@hibernaut/domain/own-ports";
 import type { TcpHandler } from "@hibernaut/domain/tcp-handlers";
 import { beforeEach, expect, test } from "vitest";
 import { SMALL } from "../../platform/test/helpers/fake-world.ts";
@@ -72,6 +72,8 @@ test("the platform's own ports are all that it listens on, and etcd's", () => {
   expect([...ownPorts({ ...listens, proxyMetricsListen: on(9100) })].toSorted((a, b) => a - b)).toEqual([
     53, 443, 2379, 2380, 4280, 4290, 9100,
   ]);
+  // Those that clients reach. Another host of a cluster does not count as one.
+  expect(publicPorts({ ...listens, proxyMetricsListen: on(9100) })).toEqual([443, 4280, 9100]);
   const chosen = { ...listens, apiListen: on(0), flyListen: on(0), sandboxListen: on(0) };
   expect(controlPorts(chosen, false)).toEqual([]);
   expect(controlPorts({ ...chosen, apiListen: on(1), sandboxListen: on(2), flyListen: on(3) }, true)).toEqual([

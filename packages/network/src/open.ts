@@ -25,6 +25,10 @@ export interface OpenedNetwork {
   names?: NameRules;
   /** Closes these TCP ports to machines, and no others. Has no effect in user mode. */
   protect(control: Pick<BridgeOptions, "controlPorts" | "controlAddresses">): Promise<void>;
+  /** Limits what clients open at these TCP ports, and at no others. Has no effect in user mode. */
+  offer(ports: readonly number[]): Promise<void>;
+  /** How many first packets of connections were dropped by that limit. 0 in user mode. */
+  dropped(): Promise<number>;
   /** Leads connections to apps' own addresses to ports of the gateway. Has no effect in user mode, which has no such addresses. */
   lead(ways: readonly Way[]): Promise<void>;
   /** Stops managing the network. It stays in place for guests that keep running. */
@@ -36,7 +40,8 @@ interface NetworkOptions extends Omit<BridgeOptions, "judge"> {
   dropSnapshots: boolean;
 }
 
-const NOTHING_TO_MANAGE = { protect: async () => {}, lead: async () => {}, close: async () => {} };
+const nothing = async () => {};
+const NOTHING_TO_MANAGE = { protect: nothing, offer: nothing, dropped: async () => 0, lead: nothing, close: nothing };
 
 /**
  * Opens the network of the configured mode. `auto` keeps the mode that the machines belong to; without machines it tries
@@ -88,6 +93,8 @@ async function bridgeNetwork(modeSetting: Settings["network"], options: NetworkO
     gateway: network.gateway,
     names: network,
     protect: (control) => network.protect(control),
+    offer: (ports) => network.offer(ports),
+    dropped: () => network.dropped(),
     lead: (ways) => network.lead(ways),
     close: () => network.close(),
   };

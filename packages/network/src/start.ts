@@ -1,13 +1,18 @@
 /** The machines' network as the platform starts it. */
 import type { MachineRecord } from "@hibernaut/domain/machine";
-import { controlPorts, type Listens } from "@hibernaut/domain/own-ports";
+import { controlPorts, type Listens, publicPorts } from "@hibernaut/domain/own-ports";
 import type { Settings } from "@hibernaut/settings";
 import { type Endpoint, type KnownMachine, networkMachine, type Refused } from "./contract.ts";
 import { type OpenedNetwork, openNetwork } from "./open.ts";
 
-interface StartedNetwork extends OpenedNetwork {
-  /** Closes a port that the system chose to machines, once its URL is known. One that the settings name is closed already. */
+interface StartedNetwork extends Omit<OpenedNetwork, "offer"> {
+  /**
+   * Closes a port that the system chose to machines, and limits what clients open there, once its URL is known. One that the
+   * settings name is known already.
+   */
   opened(what: ControlListen, url: string): Promise<void>;
+  /** Limits what clients open at these ports of proxies, and no others, in addition to those that the settings name. */
+  proxied(ports: readonly number[]): Promise<void>;
 }
 
 /** What listens where machines must not come, on ports that may be 0. */
@@ -42,6 +47,8 @@ export async function startNetwork(
 ): Promise<StartedNetwork> {
   let listens: Listens = settings;
   const portsOf = () => controlPorts(listens, controlPlane !== undefined);
+  let ofProxies: readonly number[] = [];
+  const clientPortsOf = () => [...new Set([...publicPorts(listens), ...ofProxies])].sort((a, b) => a - b);
   const control = {
     controlPorts: portsOf(),
     controlAddresses: (await controlPlane?.addresses()) ?? [],
@@ -54,6 +61,11 @@ export async function startNetwork(
     ...control,
     blocked: settings.blockedNetworks,
     limits: { connections: settings.networkConnections, perSecond: settings.networkConnectionRate },
+    clients: {
+      perSecond: settings.connectionRatePerAddress,
+      exempt: [...settings.proxyTrusted, ...settings.proxyProtocolFrom],
+    },
+    clientPorts: clientPortsOf(),
     onTrouble: (message) => log.warn({}, message),
     onRefused,
   });
@@ -77,6 +89,12 @@ export async function startNetwork(
       listens = { ...listens, [what]: { port: Number(new URL(url).port) } };
       control.controlPorts = portsOf();
       await network.protect(control);
+      await network.offer(clientPortsOf());
+    },
+    async proxied(ports) {
+      const before = String(clientPortsOf());
+      ofProxies = ports;
+      if (String(clientPortsOf()) !== before) await network.offer(clientPortsOf());
     },
     close() {
       end?.();

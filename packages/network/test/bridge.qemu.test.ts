@@ -418,11 +418,12 @@ describe.skipIf(!isRoot)("a bridge", () => {
   describe("what is there", { tags: "again" }, () => {
     const present = async () => (await networkOf(place.dataDir)).sort();
 
-    test("is a bridge, three tables, and a tap for each machine, asleep or not", async () => {
-      const { bridge, table, flowTable } = namesFor(place.dataDir);
+    test("is a bridge, four tables, and a tap for each machine, asleep or not", async () => {
+      const { bridge, table, flowTable, clientTable } = namesFor(place.dataDir);
       const before = await present();
-      expect(before).toHaveLength(4 + 4);
-      const tables = [`table bridge ${table}`, `table inet ${table}`, `table inet ${flowTable}`];
+      expect(before).toHaveLength(5 + 4);
+      const own = [table, flowTable, clientTable].map((name) => `table inet ${name}`);
+      const tables = [`table bridge ${table}`, ...own];
       expect(before).toEqual(expect.arrayContaining([bridge, ...tables]));
       await place.suspend(b.machine_id);
       expect(await present()).toEqual(before);

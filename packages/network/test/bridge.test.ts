@@ -105,6 +105,7 @@ describe("rules", () => {
         `bridge ${names.table}`,
         `inet ${names.table}`,
         `inet ${names.flowTable}`,
+        `inet ${names.clientTable}`,
         `inet ${names.egressTable}`,
         `bridge ${names.egressTable}`,
       ]

@@ -76,7 +76,7 @@ test.skipIf(!isRoot)(
     expect(refusal).toMatch(
       `1 sleeping machine belongs to ${subnet}, but the bridge ${bridge} of the platform on ${original} has that subnet: ${sleeping.id}. It would lose its memory (network_changed). To keep it, make sure that nobody needs that platform, as when this directory is a copy of it, then run \`HIBERNAUT_DATA_DIR=${original} hibernaut uninstall --keep-link\` (it keeps that directory, and ends machines that are still running there), and start the platform again. To give it up instead: \`HIBERNAUT_NETWORK_SUBNET=`,
     );
-    expect(await networkOf(original), "the original may be started again").toHaveLength(5);
+    expect(await networkOf(original), "the original may be started again").toHaveLength(6);
     expect(await networkOf(copy), "nothing was changed").toEqual([]);
     expect(await refusalOn(copy, [sleeping]), "not once only").toBe(refusal);
 
@@ -133,7 +133,7 @@ test.skipIf(!isRoot)("whose original was deleted under a guest that runs: leaves
   await once(guest.stdout, "data");
   await rm(original, { recursive: true });
   expect(await refusalOn(copy, [sleeping])).toContain(`of the platform on ${original} has that subnet`);
-  expect(await networkOf(original)).toHaveLength(5);
+  expect(await networkOf(original)).toHaveLength(6);
 });
 
 test.skipIf(!isRoot)(

@@ -99,7 +99,7 @@ export async function namespace(): Promise<Namespace> {
 /** Another computer, with servers at these ports for everybody. */
 export async function otherComputer(
   { here, there }: { here: string; there: string },
-  ports: readonly number[],
+  ports: readonly number[] = [],
 ): Promise<Namespace> {
   const computer = await namespace();
   const cable = `tsthib-${randomBytes(3).toString("hex")}`;
@@ -109,7 +109,7 @@ export async function otherComputer(
   await ip(`address add ${here}/30 dev ${cable}`);
   await computer.ip("link set dev out0 up");
   await computer.ip(`address add ${there}/30 dev out0`);
-  await computer.start(process.execPath, "-e", SERVERS, ...ports.map(String));
+  if (ports.length > 0) await computer.start(process.execPath, "-e", SERVERS, ...ports.map(String));
   return computer;
 }
 

@@ -363,6 +363,7 @@ async function runLocked(
     draining: () => resources.drain.active,
     isHealthy: (id) => checkResults.isHealthy(id),
     stream,
+    droppedConnections: () => network.dropped(),
   });
   /** Empty until machines are recovered; the API answers before that. */
   const proxied: { coordinator?: RunningCoordinator; sandboxes?: OpenedSandboxes | undefined } = {};
@@ -454,7 +455,11 @@ async function runLocked(
   background(recorder.measureLayers(), "measuring what machines wrote");
   const onTraffic = (id: string, traffic: Traffic) => recorder.moved(id, traffic);
   const inside = { connectionsSurvive, gateway: network.gateway, lead: (ways: readonly Way[]) => network.lead(ways) };
-  const parts = { resources, checks, proxies, addresses, challenges, ...inside, onTraffic };
+  const onTaken = (ports: readonly number[]) =>
+    void network
+      .proxied(ports)
+      .catch((err: unknown) => log.warn({ err }, "clients have no limit at ports that proxies opened"));
+  const parts = { resources, checks, proxies, addresses, challenges, ...inside, onTraffic, onTaken };
   const coordinator = await startCoordinator({ ...parts, settings, registry, connections, tracing, cluster, log });
   cluster?.handle("proxy", (socket) => coordinator.acceptHost(socket));
   cluster?.handle("tcp", (socket) => coordinator.acceptTcp(socket));

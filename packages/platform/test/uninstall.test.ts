@@ -111,7 +111,7 @@ describe("uninstall", () => {
     onTestFinished(async () => void (await uninstall({ dataDir, data: false })));
     await network.attach({ id: "00000000000001", app: "shop", address: network.allocate(new Set()) });
     await network.close();
-    expect(await networkOf(dataDir)).toHaveLength(5);
+    expect(await networkOf(dataDir)).toHaveLength(6);
     await uninstall({ dataDir, data: false });
     expect(await networkOf(dataDir)).toEqual([]);
   });

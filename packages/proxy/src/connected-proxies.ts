@@ -13,6 +13,8 @@ export interface ConnectedProxy {
   readonly loads: Map<string, MachineLoad>;
   /** The ports for TCP connections that it cannot open, each with the reason. */
   closedPorts: Readonly<Record<string, string>>;
+  /** The ports at which it takes connections of visitors. */
+  takenPorts: readonly number[];
 }
 
 /** A proxy that does not answer within this time, in milliseconds, is assumed to need the machine. */
@@ -34,7 +36,7 @@ export class ConnectedProxies {
   }
 
   add(send: (message: ToProxy) => void, { everywhere = true, forVisitors = true } = {}): ConnectedProxy {
-    const proxy = { send, everywhere, forVisitors, loads: new Map(), closedPorts: {} };
+    const proxy = { send, everywhere, forVisitors, loads: new Map(), closedPorts: {}, takenPorts: [] };
     this.#proxies.add(proxy);
     return proxy;
   }
@@ -46,6 +48,11 @@ export class ConnectedProxies {
   /** Why a port for TCP connections is closed at one of the proxies. Undefined if it is open at all. */
   whyClosed(port: number): string | undefined {
     return [...this.#proxies].map(({ closedPorts }) => closedPorts[port]).find((reason) => reason !== undefined);
+  }
+
+  /** The ports at which a proxy takes connections of visitors. */
+  get takenPorts(): ReadonlySet<number> {
+    return new Set([...this.#proxies].flatMap(({ takenPorts }) => takenPorts));
   }
 
   tellAll(message: ToProxy): void {

@@ -72,6 +72,8 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper, PeerLeaseKeeper 
   readonly now: () => number;
   /** What the coordinator was told last of ports that cannot be opened. */
   #toldClosed = "{}";
+  /** The same of ports at which this proxy takes connections. */
+  #toldTaken = "";
   readonly #options: LeaseBrokerOptions;
   readonly #table: MachineTable;
   readonly #queues: AppQueues<Lease>;
@@ -198,7 +200,7 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper, PeerLeaseKeeper 
     this.#updater.apply(message);
     this.#moves.look();
     this.#options.onTable?.();
-    if (message.kind === "table") this.#toldClosed = "{}";
+    if (message.kind === "table") [this.#toldClosed, this.#toldTaken] = ["{}", ""];
     if (touchesPorts) this.#options.onPorts?.((port) => message.kind === "table" || newPorts.includes(port));
     if (message.kind === "table") this.#traffic.connected();
   }
@@ -210,6 +212,14 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper, PeerLeaseKeeper 
     if (text === this.#toldClosed) return;
     this.#toldClosed = text;
     this.#options.link.send({ kind: "closed_ports", ports });
+  }
+
+  /** Tells the coordinator at which ports this proxy takes connections of visitors. */
+  tellTaken(ports: readonly number[]): void {
+    const text = String(ports);
+    if (text === this.#toldTaken) return;
+    this.#toldTaken = text;
+    this.#options.link.send({ kind: "taken_ports", ports });
   }
 
   /** The platform is out of reach. */

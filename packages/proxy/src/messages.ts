@@ -142,7 +142,9 @@ export type FromProxy =
   /** The proxy knows the challenges. */
   | { kind: "noted"; question: number }
   /** All ports for TCP connections that the proxy cannot open, each with the reason. */
-  | { kind: "closed_ports"; ports: Record<string, string> };
+  | { kind: "closed_ports"; ports: Record<string, string> }
+  /** All ports at which the proxy takes connections of visitors. Earlier proxies do not say. */
+  | { kind: "taken_ports"; ports: readonly number[] };
 
 /** How a proxy reaches the coordinator. */
 export interface CoordinatorLink {

@@ -42,6 +42,11 @@ interface CoordinatorOptions {
   challenges?: Pick<Challenges, "all" | "certificates">;
   /** Told what proxies have forwarded. */
   onTraffic?(machineId: string, traffic: Traffic): void;
+  /**
+   * Told the ports at which proxies take connections of visitors, when one says that its own have changed. Not when one is
+   * gone: it may only have lost its connection, and serve.
+   */
+  onTaken?: ((ports: readonly number[]) => void) | undefined;
   /** Is told which wakes belong to traced requests. By default, nobody is. */
   traces?: Pick<WakeTraces, "asked" | "refused"> | undefined;
   /** The machines of other hosts. Absent on a host that is in no cluster. */
@@ -215,6 +220,10 @@ export class ProxyCoordinator {
         return this.#proxies.answered(message.question, true);
       case "closed_ports":
         proxy.closedPorts = message.ports;
+        return;
+      case "taken_ports":
+        proxy.takenPorts = message.ports;
+        this.#options.onTaken?.([...this.#proxies.takenPorts]);
         return;
       case "wake":
         return this.#wake(proxy, message);

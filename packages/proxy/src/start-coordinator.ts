@@ -26,6 +26,8 @@ interface StartCoordinatorOptions
   gateway: string | undefined;
   /** Leads machines to apps' own addresses, where they have a network. */
   lead(ways: readonly Way[]): Promise<void>;
+  /** Told all ports at which proxies take connections of visitors. */
+  onTaken?(ports: readonly number[]): void;
   /** The challenges of certificate authorities, which proxies answer. */
   challenges: Challenges;
   /** Whether connections to a machine outlive its sleep. */
@@ -53,7 +55,7 @@ async function openHostProxies(options: HostProxiesOptions): Promise<HostProxies
 /** Call it once machines are recovered. Rejects with `unavailable` if a port cannot be opened. */
 export async function startCoordinator(options: StartCoordinatorOptions): Promise<RunningCoordinator> {
   const { resources, checks, proxies, addresses, challenges, settings, registry, tracing, log } = options;
-  const { connectionsSurvive, gateway, lead, onTraffic, cluster, connections } = options;
+  const { connectionsSurvive, gateway, lead, onTraffic, onTaken, cluster, connections } = options;
   /** Most hosts have no app that shares a network. */
   const networkOf = (app: string) => {
     const network = resources.apps.networkOf(app);
@@ -70,6 +72,7 @@ export async function startCoordinator(options: StartCoordinatorOptions): Promis
     ...{ gateway, networkOf },
     connectionsSurvive,
     onTraffic,
+    onTaken,
     isHealthy: (id) => checks.isHealthy(id),
     isDraining: () => resources.drain.active,
     challenges,

@@ -66,6 +66,8 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
   const fronts: Front[] = [];
   /** Undefined until the proxy's own ports are open, which matter more. */
   let tcp: TcpFronts | undefined;
+  /** The ports that it has, or would have if no other program had them. */
+  let wanted: readonly number[] = [];
   const { broker, close } = options.connect({
     maxHeld: settings.proxyMaxHeld,
     ...patience,
@@ -95,9 +97,15 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
     const own = new Set([...ownPorts(settings), ...fronts.map(({ port }) => port)]);
     const owners = new Map([...broker.tcpPorts()].filter(([port]) => !own.has(port)));
     tcp?.update(placesOf(owners, [settings.proxyTcpListen, ...(everywhere ? [] : inside)]), isNew);
-    tellClosed();
+    wanted = tcp === undefined ? [] : [...owners.keys()];
+    tellPorts();
   };
-  const tellClosed = () => broker.tellClosed(tcp?.closed ?? new Map());
+  const tellPorts = () => {
+    const closed = tcp?.closed ?? new Map<number, string>();
+    broker.tellClosed(closed);
+    // Another program has what is closed.
+    broker.tellTaken([...fronts.map(({ port }) => port), ...wanted.filter((port) => !closed.has(port))]);
+  };
   const accessLog = openAccessLog(settings.logLevel, lineWriter(settings.logFormat));
   const onAccess = (entry: AccessEntry) => {
     metrics.onAccess(entry);
@@ -149,7 +157,7 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
       tcp = new TcpFronts({
         ...{ reusePort, leases: broker, connections, limits, onAccess, certificates, log },
         isStranger: (client, app) => (broker.appOfAddress(client) ?? app) !== app,
-        onClosed: tellClosed,
+        onClosed: tellPorts,
         balancers: new Trust(settings.proxyProtocolFrom),
         appFor: (hostname) => broker.appFor(hostname),
       });

@@ -22,6 +22,7 @@ async function addressesWith(environment: Record<string, string>) {
     ...environment,
   });
   const addresses = new AppAddresses(platform.hostnames, settings.proxySuffixes);
+  let taken: readonly number[] = [];
   const started = await startCoordinator({
     resources: platform,
     checks: { isHealthy: () => true, subscribe: () => () => {} },
@@ -32,6 +33,7 @@ async function addressesWith(environment: Record<string, string>) {
     challenges: { all: () => ({}), certificates: () => ({}), subscribe: () => () => {} },
     connectionsSurvive: false,
     onTraffic() {},
+    onTaken: (ports) => void (taken = ports),
     settings,
     registry: new Registry(),
     connections: budgetOf(),
@@ -43,7 +45,7 @@ async function addressesWith(environment: Record<string, string>) {
     await world.dispose();
   });
   platform.apps.create("shop");
-  return { addresses, platform, started };
+  return { addresses, platform, started, taken: () => taken };
 }
 
 test("addresses have the port that was bound, and hostnames that lead elsewhere are left out", async () => {
@@ -61,7 +63,7 @@ test("no addresses are known of proxies in processes of their own", async () => 
 });
 
 test("the platform knows which ports of TCP services the proxy could not open, and why", async () => {
-  const { platform, started } = await addressesWith({});
+  const { platform, started, addresses, taken: takes } = await addressesWith({});
   const [taken, free] = [await freePort(), await freePort()];
   const other = createServer().listen(taken, "127.0.0.1");
   onTestFinished(() => void other.close());
@@ -74,9 +76,13 @@ test("the platform knows which ports of TCP services the proxy could not open, a
     expect(started.closedPorts("shop")).toEqual([{ port: taken, reason: expect.stringContaining("EADDRINUSE") }]),
   );
   expect(started.closedPorts("mail")).toEqual([]);
+  // Nor does it know another program's port for one at which clients come.
+  const http = Number(new URL(addresses.url() ?? "").port);
+  await vi.waitFor(() => expect(takes()).toEqual([http, free]));
   // An update is a new claim, which is tried at once.
   other.close();
   await once(other, "close");
   await platform.machines.update("shop", record.id, { ...service(taken), env: { NEW: "1" } });
   await vi.waitFor(() => expect(started.closedPorts("shop")).toEqual([]));
+  await vi.waitFor(() => expect(takes()).toEqual([http, taken, free]));
 });

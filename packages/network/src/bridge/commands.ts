@@ -54,6 +54,13 @@ export function listSet(family: string, table: string, set: string): Promise<str
   return run("nft", ["--json", "list", "set", family, table, set]);
 }
 
+/** How many packets a named counter has counted. */
+export async function readCounter(family: string, table: string, counter: string): Promise<number> {
+  const text = await run("nft", ["--json", "list", "counter", family, table, counter]);
+  const { nftables } = JSON.parse(text) as { nftables: { counter?: { packets: number } }[] };
+  return nftables.find((one) => one.counter !== undefined)?.counter?.packets ?? 0;
+}
+
 /** Lists the names of the platform's taps. */
 export async function listTaps({ tapPrefix }: Names): Promise<Set<string>> {
   return new Set((await readdir(INTERFACES)).filter((name) => name.startsWith(tapPrefix)));

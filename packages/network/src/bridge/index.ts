@@ -24,6 +24,7 @@ import {
   type Way,
 } from "../contract.ts";
 import { macOf } from "../mac.ts";
+import { type ClientLimits, clientTable, DROPPED, NO_CLIENT_LIMITS } from "./clients.ts";
 import {
   acceptsRuleset,
   addressesOf,
@@ -33,6 +34,7 @@ import {
   hasTables,
   ip,
   listTaps,
+  readCounter,
   withoutIpv6,
   writeNote,
 } from "./commands.ts";
@@ -65,6 +67,10 @@ export interface BridgeOptions {
   blocked: readonly string[];
   /** What each machine may open. Default: anything. */
   limits?: FlowLimits;
+  /** What each client may open at the ports that {@link BridgeNetwork.offer} names. Default: anything. */
+  clients?: ClientLimits;
+  /** TCP ports of the host that clients reach, until others are named. Default: none. */
+  clientPorts?: readonly number[];
   /**
    * Returns what is the same for apps whose machines may reach each other, and never changes for an app. Default: each app is
    * by itself.
@@ -91,6 +97,8 @@ export class BridgeNetwork implements Network, NameRules {
   readonly #ready = new Set<string>();
   readonly #blocked: readonly string[];
   readonly #limits: FlowLimits;
+  readonly #clients: ClientLimits;
+  #clientPorts: readonly number[];
   readonly #egress: EgressKeeper;
   readonly #groupOf: (app: string) => string;
   #ways: readonly Way[] = [];
@@ -104,11 +112,14 @@ export class BridgeNetwork implements Network, NameRules {
 
   private constructor(names: Names, { subnet, taken }: Selection, options: BridgeOptions) {
     const { dataDir, machines, blocked, limits = NO_LIMITS, groupOf = (app) => app } = options;
+    const { clients = NO_CLIENT_LIMITS, clientPorts = [] } = options;
     this.taken = taken;
     this.#dataDir = dataDir;
     this.#names = names;
     this.#subnet = subnet;
     this.#limits = limits;
+    this.#clients = clients;
+    this.#clientPorts = clientPorts;
     this.#groupOf = groupOf;
     this.#control = options;
     this.#blocked = blocked;
@@ -269,6 +280,17 @@ export class BridgeNetwork implements Network, NameRules {
     await this.#sync();
   }
 
+  /** Limits what clients open at these TCP ports of the host from now on, and at no others. */
+  async offer(ports: readonly number[]): Promise<void> {
+    this.#clientPorts = ports;
+    await this.#sync();
+  }
+
+  /** How many first packets of connections were dropped, because their client opened too many. */
+  dropped(): Promise<number> {
+    return readCounter("inet", this.#names.clientTable, DROPPED);
+  }
+
   /** Leads connections of machines to these ports of apps' own addresses from now on, and to no others. */
   async lead(ways: readonly Way[]): Promise<void> {
     const before = this.#ways;
@@ -333,7 +355,8 @@ export class BridgeNetwork implements Network, NameRules {
     const [subnet, blocked] = [this.#subnet, this.#blocked];
     const ways = this.#ways;
     const rules = rulesetOf({ names, subnet, ports, ways, controlPorts, controlAddresses, blocked });
-    await this.#egress.apply(`${rules}${flowTable(names, this.#limits)}`, ports);
+    const limits = `${flowTable(names, this.#limits)}${clientTable(names, this.#clients, this.#clientPorts)}`;
+    await this.#egress.apply(`${rules}${limits}`, ports);
     if (!(await hasLink(names.bridge))) {
       this.#ready.clear();
       await ip([...newBridge(names), ...bridgeSettings(names, this.#subnet)]);
@@ -378,12 +401,9 @@ export class BridgeNetwork implements Network, NameRules {
 
   async #repair(onTrouble: BridgeOptions["onTrouble"]): Promise<void> {
     try {
-      const { table, flowTable: flows } = this.#names;
-      if (
-        (await hasTables([`bridge ${table}`, `inet ${table}`, `inet ${flows}`, ...this.#egress.tables()])) &&
-        (await hasLink(this.#names.bridge))
-      )
-        return;
+      const { table, flowTable: flows, clientTable: clients } = this.#names;
+      const own = [`bridge ${table}`, ...[table, flows, clients].map((name) => `inet ${name}`)];
+      if ((await hasTables([...own, ...this.#egress.tables()])) && (await hasLink(this.#names.bridge))) return;
       this.#egress.forgotten();
       await this.#sync();
       onTrouble?.("another program removed the rules or the bridge of the machines' network; they were set up again");

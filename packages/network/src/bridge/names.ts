@@ -14,6 +14,8 @@ export interface Names {
   table: string;
   /** Name of the nftables table that counts what machines open, e.g. `hibernaut_3fa29c_flows`. */
   flowTable: string;
+  /** Name of the nftables table that counts what clients open, e.g. `hibernaut_3fa29c_clients`. */
+  clientTable: string;
   /** Name of the nftables tables for what machines connect to, e.g. `hibernaut_3fa29c_egress`. */
   egressTable: string;
   /** The tables' comment: the beginning of the data directory's path, without characters that would end the comment. */
@@ -28,6 +30,7 @@ export function namesFor(dataDir: string): Names {
     tapPrefix: `${PREFIX}${hash}t`,
     table: `hibernaut_${hash}`,
     flowTable: `hibernaut_${hash}_flows`,
+    clientTable: `hibernaut_${hash}_clients`,
     egressTable: `hibernaut_${hash}_egress`,
     owner: Buffer.from(dataDir.replace(/["\\\p{Cc}]/gu, "?"))
       .subarray(0, COMMENT_BYTES)
@@ -37,7 +40,7 @@ export function namesFor(dataDir: string): Names {
 
 /** Returns the bridge to which a table belongs, named as `inet name`. Undefined for a table of another program. */
 export function bridgeOfTable(table: string): string | undefined {
-  const hash = /^(?:inet|bridge) hibernaut_([0-9a-f]{6})(?:_flows|_egress)?$/.exec(table)?.[1];
+  const hash = /^(?:inet|bridge) hibernaut_([0-9a-f]{6})(?:_flows|_clients|_egress)?$/.exec(table)?.[1];
   return hash === undefined ? undefined : PREFIX + hash;
 }
 

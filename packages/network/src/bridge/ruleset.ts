@@ -39,8 +39,9 @@ export function rulesetOf(input: RulesetInput): string {
 }
 
 /** Returns a text that removes the tables, whether they exist or not. */
-export function noRuleset({ table, flowTable, ...names }: Names): string {
-  return `${empty("bridge", table)}${empty("inet", table)}${empty("inet", flowTable)}${noEgress(names)}`;
+export function noRuleset({ table, flowTable, clientTable, ...names }: Names): string {
+  const own = [table, flowTable, clientTable].map((name) => empty("inet", name));
+  return `${empty("bridge", table)}${own.join("")}${noEgress(names)}`;
 }
 
 /** Adds a table before deleting it, because deleting a table that does not exist would fail. */

@@ -17,11 +17,13 @@ interface PlatformParts {
   /** Whether the checks of a machine let it take requests. */
   isHealthy(machineId: string): boolean;
   stream: Pick<EventStream, "readers">;
+  /** How many first packets of connections the kernel dropped, because their client opened too many. */
+  droppedConnections(): Promise<number>;
 }
 
 /** Registers it. */
 export function platformMetrics(registry: Registry, parts: PlatformParts): void {
-  const { info, dataDir, machines, workload, memory, draining, isHealthy, stream } = parts;
+  const { info, dataDir, machines, workload, memory, draining, isHealthy, stream, droppedConnections } = parts;
   const registers = [registry];
   const labelNames = Object.keys(info);
   new Gauge({ name: "hibernaut_info", help: "What this platform is; always 1.", labelNames, registers }).set(info, 1);
@@ -57,6 +59,18 @@ export function platformMetrics(registry: Registry, parts: PlatformParts): void 
     name: "hibernaut_stream_lag_events",
     help: "How many events the slowest of them has not been sent yet.",
     registers,
+  });
+  new Counter({
+    name: "hibernaut_connections_dropped_total",
+    help: "First packets of connections that the kernel dropped, because their address opened too many per second.",
+    registers,
+    async collect() {
+      // Without it, all else is still worth knowing.
+      const dropped = await droppedConnections().catch(() => undefined);
+      if (dropped === undefined) return;
+      this.reset();
+      this.inc(dropped);
+    },
   });
   hostMetrics(registry, { dataDir, available: memory, room: () => workload().roomBytes });
   machineMetrics(registry, { machines, workload });

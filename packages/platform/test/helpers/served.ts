@@ -204,7 +204,9 @@ export async function networkOf(dataDir: string): Promise<string[]> {
   const links = (await readdir("/sys/class/net")).filter((name) => name.startsWith(names.bridge));
   const tables = await promisify(execFile)("nft", ["list", "tables"]).then(
     ({ stdout }) =>
-      stdout.split("\n").filter((line) => line.endsWith(` ${names.table}`) || line.endsWith(` ${names.flowTable}`)),
+      stdout
+        .split("\n")
+        .filter((line) => [names.table, names.flowTable, names.clientTable].some((name) => line.endsWith(` ${name}`))),
     () => [], // no nft, no tables
   );
   return [...links, ...tables];

@@ -95,12 +95,13 @@ test.skipIf(!isRoot)("the network of a platform whose data directory is gone", a
   await network.attach({ id: "00000000000001", app: "shop", address: network.allocate(new Set()) });
   await network.close();
   rmSync(dataDir, { recursive: true });
-  const { bridge, tapPrefix, table, flowTable } = namesFor(dataDir);
+  const { bridge, tapPrefix, table, flowTable, clientTable } = namesFor(dataDir);
   expect(findLeftovers(a).sort()).toEqual([
     expect.stringMatching(`^network interface ${bridge}$`),
     expect.stringMatching(`^network interface ${tapPrefix}\\d+$`),
     `nftables table bridge ${table}`,
     `nftables table inet ${table}`,
+    `nftables table inet ${clientTable}`,
     `nftables table inet ${flowTable}`,
   ]);
   expect(findLeftovers(b)).toEqual([]);

@@ -59,6 +59,7 @@ export async function metricsWorld(): Promise<MetricsWorld> {
     draining: () => platform.drain.active,
     isHealthy: () => true,
     stream,
+    droppedConnections: async () => 7,
   });
   warmMetrics(registry, platform.warm);
   birthMetrics(registry, platform.births);

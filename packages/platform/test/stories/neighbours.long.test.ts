@@ -12,6 +12,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { beforeAll, expect, onTestFinished, test } from "vitest";
 import { freePort } from "../../../../scripts/lib/free-port.mjs";
+import { otherComputer } from "../../../network/test/rig.ts";
 import { PATIENT } from "../helpers/patient.ts";
 import { ask } from "../helpers/proxied.ts";
 import { selfSigned } from "../helpers/self-signed.ts";
@@ -49,7 +50,7 @@ const place = Place.forTests(() => ({
   ...PATIENT,
   // Machines reach it, too, at the bridge's address.
   HIBERNAUT_PROXY_LISTEN: "0.0.0.0:0",
-  HIBERNAUT_PROXY_TLS_LISTEN: `127.0.0.1:${tlsPort}`,
+  HIBERNAUT_PROXY_TLS_LISTEN: `0.0.0.0:${tlsPort}`,
   HIBERNAUT_PROXY_TLS_FOLDER: folder.path,
   NODE_OPTIONS: `--import=${COLLECT}`,
   HIBERNAUT_LOG_LEVEL: "warn",
@@ -109,15 +110,37 @@ class Polite {
   }
 }
 
-/** Starts a hostile client, which ends with the test. It has a host of its own in life: here it gets the CPUs that nobody wants. */
-function client(...args: string[]): ChildProcess {
-  const child = spawn(process.execPath, [CLIENT, ...args], { stdio: ["ignore", "inherit", "inherit"], detached: true });
+/** Hosts of hostile clients: this host's address on the cable to each, and its own (RFC 2544). */
+const COMPUTERS = [
+  { here: "198.18.77.1", there: "198.18.77.2" },
+  { here: "198.18.77.5", there: "198.18.77.6" },
+];
+
+/** Starts a hostile client on another host, which ends with the test. It gets the CPUs that nobody wants: in life it has its own. */
+function client(computer: string, ...args: string[]): ChildProcess {
+  const command = ["netns", "exec", computer, process.execPath, CLIENT, ...args];
+  const child = spawn("ip", command, { stdio: ["ignore", "inherit", "inherit"], detached: true });
   const { pid = 0 } = child;
   setPriority(pid, constants.priority.PRIORITY_LOW);
   // Many kernels share CPUs among sessions first.
   if (existsSync(`/proc/${pid}/autogroup`)) writeFileSync(`/proc/${pid}/autogroup`, "19");
   onTestFinished(() => void child.kill("SIGKILL"));
   return child;
+}
+
+/** Two hosts of hostile clients, and what runs there. */
+async function hostileClients(): Promise<ChildProcess[]> {
+  const host = `${place.app}.localhost`;
+  const { port } = new URL(place.proxyUrl);
+  const clients = [];
+  for (const addresses of COMPUTERS) {
+    const { name } = await otherComputer(addresses);
+    const { here, there } = addresses;
+    clients.push(client(name, "idle", `http://${here}:${port}`, there, host));
+    if (clients.length === 1) clients.push(client(name, "bodies", `http://${here}:${port}`, there, host));
+    else clients.push(client(name, "resets", `https://${here}:${tlsPort}`, there, host));
+  }
+  return clients;
 }
 
 test(`a polite app among hostile ones for ${SECONDS} s: no request fails, and nothing stays taken`, {
@@ -140,15 +163,7 @@ test(`a polite app among hostile ones for ${SECONDS} s: no request fails, and no
     const config = { image, init: { cmd }, restart: { policy: "always" as const } };
     await place.client.createMachine(`hostile-${deed}`, { config });
   }
-  const host = `${place.app}.localhost`;
-  const plain = `http://127.0.0.1:${new URL(place.proxyUrl).port}`;
-  const secure = `https://127.0.0.1:${tlsPort}`;
-  const clients = [
-    client("idle", plain, "127.0.0.2", host),
-    client("idle", plain, "127.0.0.3", host),
-    client("bodies", plain, "127.0.0.2", host),
-    client("resets", secure, "127.0.0.3", host),
-  ];
+  const clients = await hostileClients();
   const busy = await polite.visitFor(SECONDS * (1 - QUIET), "with neighbours");
   tell(
     `with neighbours: ${JSON.stringify(busy)}, ${(busy.p99 / quiet.p99).toFixed(1)} times the quiet p99; ${told(await vitalsOf(place.served.pid))}`,
