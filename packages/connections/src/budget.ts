@@ -33,7 +33,8 @@ export class ConnectionBudget {
   readonly counts: BudgetCounts = { open: 0, idle: 0, shed: 0, refused: { full: 0, address: 0 } };
   readonly #clients = new Map<string, Client>();
   readonly #waiting = new Link();
-  readonly #seats = new WeakMap<object, Seat>();
+  /** By socket. Each leaves when it closes: a weak map of thousands would cost every collection of garbage time. */
+  readonly #seats = new Map<object, Seat>();
   /** Of connections that get TLS, which is another object with the same ends. */
   readonly #byEnds = new Map<string, Seat>();
 
@@ -94,6 +95,7 @@ export class ConnectionBudget {
 
   /** For {@link Seat}. */
   rename(seat: Seat, address: string): boolean {
+    if (seat.socket.destroyed) return false;
     const client = this.#client(clientKey(address));
     // It gives its place back first: it does not need a second one.
     this.#leave(seat);
