@@ -1,6 +1,7 @@
 /** What other packages may use. */
 export type { Births } from "./births/bear.ts";
 export { BIRTH_KINDS } from "./births/birth-counts.ts";
+export { nameTaken } from "./births/template-names.ts";
 export { CONSUMED } from "./decide/notes.ts";
 export { isPrewarming } from "./decide/prewarm.ts";
 export { MoveUnsettled } from "./departure.ts";
@@ -32,7 +33,7 @@ export type { LeaseView } from "./resources/leases.ts";
 export type { MachineCopies, MachineCopy } from "./resources/machine-copies.ts";
 export type { Machines } from "./resources/machines.ts";
 export type { TemplatePapers, TemplateTravel } from "./resources/template-travel.ts";
-export { nameTaken, type TemplateView } from "./resources/templates.ts";
+export type { TemplateView } from "./resources/templates.ts";
 export { type HourOfWakes, kindsOf, type Timeline } from "./resources/timelines.ts";
 export { isKnownToCrash } from "./restart.ts";
 export { nextRun } from "./schedule/runs.ts";

@@ -9,11 +9,12 @@ import type { HypervisorIdentity } from "@hibernaut/hypervisor";
 import { freeBytes, SPARE_BYTES } from "@hibernaut/lib/disk-files";
 import { madeOf } from "../births/made-template.ts";
 import { generationIn } from "../births/seed.ts";
+import { nameTakenHere } from "../births/template-names.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import type { MadeTemplate, TakenFrom } from "../template-claims.ts";
 import type { Arrivals } from "./arrivals.ts";
 import type { Papers } from "./departures.ts";
-import { nameTakenHere, type Templates } from "./templates.ts";
+import type { Templates } from "./templates.ts";
 
 const BYTES_PER_MB = 1024 * 1024;
 
