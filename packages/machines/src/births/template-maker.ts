@@ -10,6 +10,7 @@ import { createMachine } from "../create-machine.ts";
 import { newMachineId, newMachineName } from "../identity.ts";
 import { requireApp, requireSame, sameApp } from "../require-app.ts";
 import type { MachineCopies } from "../resources/machine-copies.ts";
+import { DESTROY_TIMEOUT_MS } from "../waiting.ts";
 import type { TemplateBirths } from "./from-template.ts";
 import { madeOf } from "./made-template.ts";
 import { requirePool } from "./pool-rules.ts";
@@ -17,9 +18,6 @@ import type { Pools } from "./pools.ts";
 import { type Preparation, prepareMachine } from "./prepare.ts";
 import { bytesOf, generationIn, requireSeed, takeSeed } from "./seed.ts";
 import { nameTakenHere, requireFreeName, requireTemplateName } from "./template-names.ts";
-
-/** How long the end of the machine of a template may take: it has no volumes and no requests. */
-const DESTROY_TIMEOUT_MS = 60_000;
 
 export interface MakerOptions extends TemplateBirths {
   copies: Pick<MachineCopies, "copy">;
