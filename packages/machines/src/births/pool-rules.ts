@@ -10,7 +10,7 @@ interface Member {
   settled: boolean;
 }
 
-export type PoolStep =
+type PoolStep =
   | { do: "nothing" }
   | { do: "destroy"; id: string }
   /** It is woken and let sleep again: it was not finished, or is not in memory since the platform was restarted. */

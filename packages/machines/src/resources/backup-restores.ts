@@ -21,7 +21,7 @@ import { sameApp } from "../require-app.ts";
 import { DESTROY_TIMEOUT_MS } from "../waiting.ts";
 
 /** What a backup has of an app. */
-export interface BackedUpApp {
+interface BackedUpApp {
   /** The app that gets it, which exists. */
   app: string;
   /** A directory that is laid out like that of a platform, on its file system. Disks of volumes are moved out of it. */
