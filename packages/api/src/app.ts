@@ -72,7 +72,7 @@ import { TokenUse } from "./token-use.ts";
 import { compileValidator } from "./validation.ts";
 import { handReplies } from "./within.ts";
 
-export type { Api, ApiDeps, PlatformInfo } from "./deps.ts";
+export type { Api, ApiDeps } from "./deps.ts";
 
 /** A configuration is a few KB; a MiB leaves room for an environment full of certificates. */
 const MAX_BODY_BYTES = 1024 * 1024;

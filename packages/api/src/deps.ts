@@ -35,7 +35,7 @@ import type { Finding } from "./findings.ts";
 import type { ApiSandboxes } from "./sandboxes.ts";
 
 /** What the platform is, for `GET /v1/health`. Known before the API listens. */
-export interface PlatformInfo {
+interface PlatformInfo {
   /** Version of Hibernaut. */
   version: string;
   region: string;

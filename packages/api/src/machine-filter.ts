@@ -26,7 +26,7 @@ export const FILTER_DESCRIPTION =
   "`?metadata.<key>=<value>`: only machines whose metadata have this value. Of several, all must hold.";
 
 /** What a query asks for. */
-export interface MachineFilter {
+interface MachineFilter {
   /** Empty for any state. */
   states: readonly MachineState[];
   region?: string | undefined;

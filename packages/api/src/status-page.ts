@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import type { AppStatus, AppStatusWord } from "@hibernaut/domain/app-status";
 
 /** Seconds after which the page looks again by itself, and for which anything in between may keep it. */
-export const STATUS_PAGE_RELOAD_S = 30;
+const STATUS_PAGE_RELOAD_S = 30;
 export const STATUS_PAGE_AGE_S = 10;
 
 const WORDS: Readonly<Record<AppStatusWord, string>> = {

@@ -7,7 +7,7 @@ import { ifAbsent } from "@hibernaut/lib/absence";
 import { replaceFile } from "@hibernaut/lib/durable";
 
 /** An account as it is stored. */
-export interface Account {
+interface Account {
   /** The directory of the authority, for people who look into the file. */
   directory: string;
   /** The terms that were agreed to; null for an authority without terms. */

@@ -26,7 +26,7 @@ interface Directory {
   meta?: { termsOfService?: unknown; caaIdentities?: unknown };
 }
 
-export interface AcmeOptions {
+interface AcmeOptions {
   /** The URL of the authority's directory. */
   directory: string;
   /** Where the authority may write to about the account, if anywhere. */

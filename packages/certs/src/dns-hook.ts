@@ -3,7 +3,7 @@ import { within } from "@hibernaut/lib/async";
 import { failureReason, runUntilAborted } from "@hibernaut/lib/exec";
 import { AuthorityFault } from "./contract.ts";
 
-export interface DnsHookOptions {
+interface DnsHookOptions {
   program: string;
   /** How long one call may take, in milliseconds: most of it is the wait until the record is visible everywhere. */
   timeoutMs: number;

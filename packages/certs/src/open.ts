@@ -36,7 +36,7 @@ interface OpenCertificatesOptions extends Pick<ManagerOptions, "namesOf" | "requ
   examine?: ManagerOptions["examine"];
 }
 
-export interface OpenCertificates {
+interface OpenCertificates {
   manager: CertificateManager;
   /** For the proxies. */
   challenges: ChallengeBoard;

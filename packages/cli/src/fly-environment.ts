@@ -8,7 +8,7 @@ interface FlySettings {
 }
 
 /** Variables, by the names that Fly's clients read. */
-export interface FlyEnvironment {
+interface FlyEnvironment {
   /** The Machines API, for flyctl and fly-go. */
   FLY_FLAPS_BASE_URL: string;
   /** GraphQL, for the same. */

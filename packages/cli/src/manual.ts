@@ -2,7 +2,7 @@
 import { APP, type Argument, type Command, JSON_OUTPUT, type Noun, type Option } from "./command.ts";
 
 /** One page: `hibernaut-machine.1`, and its text for `man`. */
-export interface ManualPage {
+interface ManualPage {
   file: string;
   text: string;
 }

@@ -10,7 +10,7 @@ interface SandboxSettings {
 }
 
 /** Variables, by the names that E2B's clients read. */
-export interface SandboxEnvironment {
+interface SandboxEnvironment {
   E2B_API_URL: string;
   /** Only without TLS: clients would speak HTTPS to the names of sandboxes otherwise. */
   E2B_SANDBOX_URL?: string;

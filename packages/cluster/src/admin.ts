@@ -8,7 +8,7 @@ import { type Home, placeText } from "./home.ts";
 import { KEYS } from "./keys.ts";
 import { deletion } from "./stored.ts";
 
-export interface HostStatus extends ClusterHost {
+interface HostStatus extends ClusterHost {
   /** How many machines it owns. */
   machines: number;
 }

@@ -9,5 +9,5 @@ export { type Home, isInCluster, readHome } from "./home.ts";
 export type { ClusterHosts } from "./owning.ts";
 export { hostSilent, PeerClient } from "./peer-client.ts";
 export { splitAddress, tlsTo } from "./peers.ts";
-export { type Candidate, place, type Wanted, type WantedTemplate } from "./place.ts";
+export { type Candidate, place, type Wanted } from "./place.ts";
 export type { ClusterTemplates } from "./templates/open.ts";

@@ -73,7 +73,7 @@ interface InitOptions extends PlaceOptions {
 }
 
 /** What was done, for people. */
-export interface Joined {
+interface Joined {
   clusterId: string;
   host: string;
   region: string;

@@ -137,7 +137,7 @@ export interface ReleasedRecord {
 }
 
 /** How a machine came to an owner that has none of its files. */
-export interface Evacuated {
+interface Evacuated {
   /** The host that was given up. */
   from: string;
   /** RFC 3339. */

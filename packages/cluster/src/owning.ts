@@ -26,7 +26,7 @@ export interface ClusterHosts extends Pick<ClusterMachines, "evacuate" | "drain"
   disputed(): { machine: string; reason: string }[];
 }
 
-export interface Clustered {
+interface Clustered {
   readonly hosts: ClusterHosts;
   readonly templates: ClusterTemplates;
   /** Begins to follow what other hosts do. Call it once machines are recovered. */
@@ -34,7 +34,7 @@ export interface Clustered {
   close(): void;
 }
 
-export interface Owning {
+interface Owning {
   /** For the machines. */
   readonly ownership: OpenOwnership;
   readonly templateClaims: TemplateClaims;

@@ -9,7 +9,7 @@ import { hostSilent, type PeerClient } from "./peer-client.ts";
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
 /** What is sent: JSON, or a stream of bytes. */
-export type PeerBody = { json: unknown } | { bytes: AsyncIterable<Buffer> };
+type PeerBody = { json: unknown } | { bytes: AsyncIterable<Buffer> };
 
 /**
  * Calls a route of a host's peer port with POST. Resolves with what it answers as JSON, which may come before all of the

@@ -30,7 +30,7 @@ export interface Wanted {
 }
 
 /** A template that a new machine begins from. Hosts that have it need not get it first. */
-export interface WantedTemplate {
+interface WantedTemplate {
   id: string;
   name: string;
   /** Names of the hosts that have it. */

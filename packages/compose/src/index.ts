@@ -5,6 +5,5 @@ export { type Finding, Findings } from "./findings.ts";
 export { type ProjectPlan, planProject } from "./plan.ts";
 export { asPreview } from "./preview.ts";
 export type { Disk, Project } from "./project.ts";
-export { COMPOSE_FILES, findComposeFiles, type ReadOptions, readProject } from "./read.ts";
-export type { Dependency } from "./relations.ts";
+export { COMPOSE_FILES, type ReadOptions, readProject } from "./read.ts";
 export { appName, type ServicePlan, withExposed } from "./service.ts";

@@ -37,7 +37,7 @@ export interface ReadOptions {
 }
 
 /** Returns the compose files that are meant; empty if there are none. */
-export function findComposeFiles({ directory, files, environment }: ReadOptions, disk: Pick<Disk, "kind">): string[] {
+function findComposeFiles({ directory, files, environment }: ReadOptions, disk: Pick<Disk, "kind">): string[] {
   const separator = environment.COMPOSE_PATH_SEPARATOR ?? ":";
   const named = files ?? environment.COMPOSE_FILE?.split(separator);
   if (named !== undefined && named.length > 0) return named.map((file) => resolve(directory, file));

@@ -13,7 +13,7 @@ interface Mount {
   target: string;
 }
 
-export interface Mounted {
+interface Mounted {
   mounts: MountConfig[];
   files: FileConfig[];
 }
@@ -139,7 +139,7 @@ function sizeOf(definition: Value | undefined, path: string, findings: Findings)
 }
 
 /** The closest name that a volume can have. */
-export function volumeName(text: string): string {
+function volumeName(text: string): string {
   const name = text
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, "_")

@@ -97,7 +97,7 @@ function isCalled({ name: app, network }: NetworkMember, name: string): boolean 
 }
 
 /** What is asked of an app here. */
-export interface NetworkMember {
+interface NetworkMember {
   name: string;
   network?: AppNetwork;
 }

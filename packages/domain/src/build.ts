@@ -1,7 +1,7 @@
 /** Builds of templates, as clients of sandboxes ask for them. Times are RFC 3339 in UTC. */
 
 /** `waiting`: it is announced, or its turn has not come. */
-export type BuildStatus = "waiting" | "building" | "ready" | "error";
+type BuildStatus = "waiting" | "building" | "ready" | "error";
 
 /** From the least to the most important. */
 export const BUILD_LOG_LEVELS = ["debug", "info", "warn", "error"] as const;

@@ -4,7 +4,7 @@ import { HibernautError } from "./errors.ts";
 /** How many keys a machine has at most. Every list of machines carries all of them. */
 export const MOST_METADATA_KEYS = 64;
 /** A key, in characters: it is a part of a path, where a character may take three. */
-export const METADATA_KEY_MAX_LENGTH = 64;
+const METADATA_KEY_MAX_LENGTH = 64;
 /** A value, in characters: a label or a small document, and not a file. */
 export const METADATA_VALUE_MAX_LENGTH = 1024;
 /** How many keys one request changes at most: it may replace all of them. */

@@ -55,7 +55,7 @@ export const SUSPEND_STEPS = [
   "leave",
 ] as const;
 
-export type StepName = (typeof START_STEPS)[number] | (typeof SUSPEND_STEPS)[number];
+type StepName = (typeof START_STEPS)[number] | (typeof SUSPEND_STEPS)[number];
 
 /** One step, on the clock of `performance.now()`. */
 export interface Step {

@@ -10,7 +10,7 @@ export const DEFAULT_TIMEZONE = "UTC";
 export const SCHEDULE_MAX_LENGTH = 200;
 
 /** What a machine's configuration says about when it starts. */
-export interface ScheduleKeys {
+interface ScheduleKeys {
   schedule?: string | undefined;
   schedule_timezone?: string | undefined;
 }

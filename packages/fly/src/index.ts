@@ -7,7 +7,7 @@ import type { FastifyInstance } from "fastify";
 import type { FlyNeeds } from "./contract.ts";
 import { buildFly } from "./server.ts";
 
-export type { AskPlatform, FlyNeeds, PlatformRequest } from "./contract.ts";
+export type { AskPlatform, PlatformRequest } from "./contract.ts";
 
 interface OpenOptions extends FlyNeeds {
   at: Listen;

@@ -16,7 +16,6 @@ export {
   type GuestConfig,
   type GuestExit,
   type GuestIdentity,
-  type KeptCommand,
   SANDBOX_PROTOCOL,
   TASK_UNKNOWN,
   TASKS_PROTOCOL,

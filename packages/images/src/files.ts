@@ -21,7 +21,7 @@ export async function removeTree(folder: string): Promise<void> {
  * Lets the owner enter, read and write every directory under `folder` and read every file. Without root, a file of mode
  * 0111 or 0000 could not be put into the root file system. Symbolic links are not followed.
  */
-export async function allowOwner(folder: string): Promise<void> {
+async function allowOwner(folder: string): Promise<void> {
   await addMode(folder, 0o700);
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);

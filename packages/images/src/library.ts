@@ -2,7 +2,7 @@
 import type { EnsureOptions, Image, ImageLibrary, ImageStore, StoredImage } from "./contract.ts";
 
 /** What a {@link Library} works with. */
-export interface LibraryOptions {
+interface LibraryOptions {
   images: ImageStore;
   /** Returns the digests of the images that machines need now. */
   inUse(): ReadonlySet<string>;

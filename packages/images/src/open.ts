@@ -13,8 +13,7 @@ import { openStore } from "./store.ts";
 import { Uploads } from "./upload/uploads.ts";
 
 export type { Image, ImageConfig, ImageProgress, ImageStore } from "./contract.ts";
-export type { ImageTools } from "./import.ts";
-export { Library, type LibraryOptions } from "./library.ts";
+export { Library } from "./library.ts";
 
 interface ImageStoreOptions {
   /** The data directory. Images are in `images/`, logins in `registries.json`. */

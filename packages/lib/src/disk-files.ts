@@ -5,6 +5,7 @@ import { failureReason, LOW_PRIORITY, run, runUntilAborted } from "./exec.ts";
 
 /** The unit of `blocks` in stat(2), whatever the file system. */
 const BLOCK_BYTES = 512;
+const BYTES_PER_MB = 1024 * 1024;
 
 /** The holes of a file of at most this size, in bytes, are filled when it is copied: to start a program takes longer. */
 const SMALL_BYTES = 1024 * 1024;
@@ -24,6 +25,30 @@ export function allocatedBytes({ blocks }: { blocks: number }): number {
 export async function freeBytes(directory: string): Promise<number> {
   const { bavail, bsize } = await statfs(directory);
   return bavail * bsize;
+}
+
+/** What a disk has and what is needed of it, in MB. */
+interface LackOfRoom {
+  free: number;
+  needed: number;
+}
+
+/**
+ * Undefined when the disk that a directory is on has room for this many bytes besides `spare`, which is {@link SPARE_BYTES}
+ * by default. Rejects with Node's error.
+ */
+export async function lackOfRoom(
+  directory: string,
+  bytes: number,
+  {
+    spare = SPARE_BYTES,
+    free = freeBytes,
+  }: { spare?: number; free?: ((directory: string) => Promise<number>) | undefined } = {},
+): Promise<LackOfRoom | undefined> {
+  const left = await free(directory);
+  const needed = bytes + spare;
+  if (left >= needed) return undefined;
+  return { free: Math.floor(left / BYTES_PER_MB), needed: Math.ceil(needed / BYTES_PER_MB) };
 }
 
 /** Creates a file of `bytes` bytes without any content, readable by its owner alone. Replaces a file that exists. */

@@ -1,14 +1,7 @@
 /** Copies of files that are as large as a memory: they must not take the last of a disk on which guests and databases write. */
 import { rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import {
-  cloneFile,
-  copySparseUntilAborted,
-  freeBytes,
-  RESERVE_TIMEOUT_MS,
-  reserve,
-  SPARE_BYTES,
-} from "./disk-files.ts";
+import { cloneFile, copySparseUntilAborted, lackOfRoom, RESERVE_TIMEOUT_MS, reserve } from "./disk-files.ts";
 
 /** What the copies that are being made may still take, in bytes. Those on other disks count, too: that is on the safe side. */
 let promised = 0;
@@ -21,18 +14,19 @@ export async function copyLeavingRoom(
   from: string,
   to: string,
   signal: AbortSignal,
-  { free = freeBytes }: { free?(folder: string): Promise<number> } = {},
+  { free }: { free?(folder: string): Promise<number> } = {},
 ): Promise<void> {
   signal.throwIfAborted();
   await rm(to, { force: true });
   try {
     if (await cloned(from, to)) return;
     const { size } = await stat(from);
+    const folder = dirname(to);
     promised += size;
     try {
       // One that ends while the disk is asked counts in any case.
-      const needed = promised + SPARE_BYTES;
-      requireRoom(dirname(to), { needed, left: await free(dirname(to)) });
+      const lack = await lackOfRoom(folder, promised, { free });
+      if (lack !== undefined) throw noSpace(folder, lack);
       await copySparseUntilAborted(from, to, signal);
       await reserve(to, size, { timeoutMs: RESERVE_TIMEOUT_MS });
     } finally {
@@ -52,9 +46,7 @@ async function cloned(from: string, to: string): Promise<boolean> {
   );
 }
 
-function requireRoom(folder: string, { needed, left }: { needed: number; left: number }): void {
-  if (left >= needed) return;
-  const [free, wanted] = [left, needed].map((bytes) => Math.ceil(bytes / 1024 / 1024));
-  const message = `no space left: the disk of ${folder} has ${free} MB free, and ${wanted} MB are needed`;
-  throw Object.assign(new Error(message), { code: "ENOSPC" });
+function noSpace(folder: string, { free, needed }: { free: number; needed: number }): Error {
+  const message = `no space left: the disk of ${folder} has ${free} MB free, and ${needed} MB are needed`;
+  return Object.assign(new Error(message), { code: "ENOSPC" });
 }

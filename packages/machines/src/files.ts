@@ -4,14 +4,7 @@ import { dirname, join } from "node:path";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { besideMemory } from "@hibernaut/hypervisor";
 import { ifAbsent, isThere } from "@hibernaut/lib/absence";
-import {
-  allocatedBytes,
-  copySparse,
-  createSparse,
-  formatExt4,
-  freeBytes,
-  SPARE_BYTES,
-} from "@hibernaut/lib/disk-files";
+import { allocatedBytes, copySparse, createSparse, formatExt4, lackOfRoom } from "@hibernaut/lib/disk-files";
 import { flush } from "@hibernaut/lib/durable";
 import { failureReason } from "@hibernaut/lib/exec";
 import { SeedFiles } from "./births/seed-files.ts";
@@ -102,13 +95,11 @@ export class MachineFiles {
    * memory file cannot grow any more is killed by the kernel, and that loses more than a start.
    */
   async requireRoom(machineId: string, memoryMb: number): Promise<void> {
-    const left = await freeBytes(this.machineRoot);
-    const needed = memoryMb * 1024 * 1024 + SPARE_BYTES;
-    if (left >= needed) return;
-    const free = Math.floor(left / 1024 / 1024);
+    const lack = await lackOfRoom(this.machineRoot, memoryMb * 1024 * 1024);
+    if (lack === undefined) return;
     throw new HibernautError(
       "unavailable",
-      `The disk of ${this.machineRoot} has ${free} MB free and machine ${machineId} needs ${Math.ceil(needed / 1024 / 1024)} MB. Free some space and start it again.`,
+      `The disk of ${this.machineRoot} has ${lack.free} MB free and machine ${machineId} needs ${lack.needed} MB. Free some space and start it again.`,
     );
   }
 

@@ -20,7 +20,7 @@ export interface GuestProcess {
 }
 
 /** Where a process listens. */
-export interface ProcessSocket {
+interface ProcessSocket {
   proto: Proto;
   /** `0.0.0.0:8080` or `[::]:8080`. */
   address: string;

@@ -27,6 +27,9 @@ export interface WaitOptions {
   signal?: AbortSignal;
 }
 
+/** How long the destruction of a machine may take, in milliseconds: nothing in it is waited for, but the host may be busy. */
+export const DESTROY_TIMEOUT_MS = 60_000;
+
 /** Returns the first target that the machine has reached. */
 function reachedOf(
   record: MachineRecord,

@@ -1,5 +1,4 @@
 /** What other packages may use. */
 export type { About, Place } from "./contract.ts";
 export { type HttpOptions, serveHttp } from "./http/door.ts";
-export { DEFAULT_OUTPUT_BYTES, OUTPUT_KB } from "./limits.ts";
 export { serveStdio } from "./stdio.ts";

@@ -1,9 +1,5 @@
 /** Limits and time-outs of the MCP server, each with its reason. */
 
-/** How many bytes of text a tool returns at most unless the operator says otherwise: some 16,000 tokens of a model. */
-export const DEFAULT_OUTPUT_BYTES = 64 * 1024;
-/** What an operator may choose. The platform returns no more than 1 MiB of a command's output. */
-export const OUTPUT_KB = { minimum: 1, maximum: 1024 } as const;
 /** How many sandboxes a list names at most: more is not read by anyone. */
 export const MOST_LISTED = 100;
 /** How many forks one call makes at most: each takes the disk of a whole memory. */

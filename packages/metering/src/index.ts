@@ -1,6 +1,6 @@
 /** What other packages may use. */
 export { usageMetrics } from "./metrics.ts";
-export { readPrices } from "./prices.ts";
+export { type Prices, readPrices } from "./prices.ts";
 export { MAX_DAYS } from "./range.ts";
 export { UsageRecorder } from "./recorder.ts";
 export { GROUPINGS } from "./report.ts";

@@ -98,7 +98,7 @@ export function usageMetrics(
  * Adds up the apps that no longer exist: usage is never deleted, and a program that makes an app for each of its runs must
  * not make series without end. Pure.
  */
-export function withoutGone(totals: Map<string, Amounts>, apps: ReadonlySet<string>): Map<string, Amounts> {
+function withoutGone(totals: Map<string, Amounts>, apps: ReadonlySet<string>): Map<string, Amounts> {
   const kept = new Map<string, Amounts>();
   for (const [app, used] of totals) {
     if (apps.has(app)) kept.set(app, used);

@@ -8,7 +8,7 @@ import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
 import type { Traffic, UsageStore } from "@hibernaut/store";
 
-export interface RecorderOptions {
+interface RecorderOptions {
   store: Pick<UsageStore, "addTraffic" | "measureLayer">;
   /** How often to store traffic, in milliseconds. */
   intervalMs: number;

@@ -8,7 +8,7 @@ import { usageRange } from "./range.ts";
 import { type Grouping, type ReportQuery, reportRows, type UsageGroup } from "./report.ts";
 
 /** What to report. Times are milliseconds since 1970. */
-export interface UsageQuestion {
+interface UsageQuestion {
   /** Default: 30 days before `to`. */
   from?: number | undefined;
   /** Default: now. */

@@ -10,11 +10,41 @@ import type { HostFacts, OpenClusterOptions, OpenedCluster } from "@hibernaut/cl
 import { isThere } from "@hibernaut/lib/absence";
 import type { HostMemory } from "@hibernaut/machines/admission/host-memory";
 import type { MachineFiles } from "@hibernaut/machines/files";
+import { makeKey, readKey } from "@hibernaut/secrets/key";
 import { openSecrets } from "@hibernaut/secrets/open";
 import type { Logger } from "pino";
+import type { Host } from "./host.ts";
+import { VERSION } from "./version.ts";
+
+export type Membership = Awaited<ReturnType<typeof openMembership>>;
+
+/** Opens the place of this host in its cluster, and what it owns there. On a host alone there is neither, and nothing is published. */
+export async function openMembership(host: Host) {
+  const { settings, log, open, hypervisor, bundles, store, keyFile, hostMemory } = host;
+  /** False until this host can take machines of the cluster. */
+  const ready = { drain: (): boolean => true, leaving: (): boolean => false };
+  const cluster = await openPlace({
+    ...{ dataDir: settings.dataDir, settings, version: VERSION, log },
+    facts: () => ({
+      hypervisor: textOf(hypervisor.identity()),
+      guestBundle: bundles.current.version,
+      memoryMb: memoryOf(hostMemory),
+      machines: store.machines.list().length,
+      draining: ready.drain() || ready.leaving(),
+    }),
+    secretsKey: () => readKey(keyFile) ?? makeKey(keyFile),
+  });
+  open.defer(() => cluster?.close());
+  const publish = async () => {
+    await cluster?.publish().catch((err: unknown) => log.warn({ err }, "the cluster was not told"));
+  };
+  const owning = cluster && (await import("@hibernaut/cluster/owning")).openOwning(cluster, log);
+  open.defer(() => owning?.leave({ hypervisor, records: () => store.machines.list() }));
+  return { ...host, ready, cluster, publish, owning };
+}
 
 /** Joins the cluster that this host is a member of. Undefined, and nothing of clusters is loaded, on a host alone. */
-export async function openPlace(options: OpenClusterOptions): Promise<OpenedCluster | undefined> {
+async function openPlace(options: OpenClusterOptions): Promise<OpenedCluster | undefined> {
   if (!(await isThere(join(options.dataDir, CLUSTER_FOLDER)))) return undefined;
   const { openCluster } = await import("@hibernaut/cluster/open");
   return openCluster(options);

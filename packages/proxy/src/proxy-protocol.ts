@@ -18,7 +18,7 @@ export interface Origin {
 }
 
 /** What a connection begins with. */
-export type HeaderReading =
+type HeaderReading =
   /** The header has not come to its end. */
   | { kind: "more" }
   /**

@@ -9,7 +9,7 @@ interface ReplayMachine {
 }
 
 /** The machines of all apps. */
-export interface ReplayDirectory {
+interface ReplayDirectory {
   ofApp(app: string): { readonly all: readonly ReplayMachine[] };
   /** Finds a machine of the app by its whole id or its name. */
   find(app: string, word: string): ReplayMachine | undefined;

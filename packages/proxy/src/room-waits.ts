@@ -7,7 +7,7 @@ import type { MachineState } from "@hibernaut/domain/machine";
 import type { ConnectedProxy } from "./connected-proxies.ts";
 
 /** The longest that a wake waits for room, in milliseconds. A suspend takes a second or two, a stop the grace of its app. */
-export const ROOM_WAIT_MS = 5_000;
+const ROOM_WAIT_MS = 5_000;
 /** How often the host is looked at again. What a QEMU gives back is there as soon as it has ended. */
 const LOOK_MS = 200;
 

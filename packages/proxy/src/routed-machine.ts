@@ -11,7 +11,7 @@ import type { ServicePolicy } from "./service-policy.ts";
 export const FAILED_REST_MS = 10_000;
 
 /** How long the platform is not asked again to wake a machine after it refused to, in milliseconds. */
-export const REFUSED_REST_MS = 1_000;
+const REFUSED_REST_MS = 1_000;
 
 /** Why the platform did not start a machine. */
 export type WakeRefusal = Omit<Extract<ToProxy, { kind: "wake_failed" }>, "kind" | "id">;

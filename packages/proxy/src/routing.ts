@@ -16,7 +16,7 @@ export function appOf(
 }
 
 /** A hostname of one machine, in parts. */
-export interface MachineHost {
+interface MachineHost {
   app: string;
   /** What comes before the app: a machine's id or name, maybe with a port. */
   label: string;

@@ -6,7 +6,7 @@ import type { BuildStore } from "@hibernaut/store";
 import type { VolumeService } from "@hibernaut/volumes";
 
 /** What a key may do: it belongs to one app, whose machines its sandboxes are. */
-export interface KeyHolder {
+interface KeyHolder {
   app: string;
   grant: Grant;
 }

@@ -21,8 +21,7 @@ import { Openers } from "./volume/openers.ts";
 import { SandboxVolumes } from "./volume/volumes.ts";
 
 export { buildBase } from "./base/build.ts";
-export type { KeyHolder, SandboxNeeds } from "./contract.ts";
-export type { ApiSandbox, SandboxesOfApi } from "./life/from-api.ts";
+export type { SandboxNeeds } from "./contract.ts";
 
 interface OpenOptions extends SandboxNeeds {
   at: Listen;

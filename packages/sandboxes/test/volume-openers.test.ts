@@ -23,40 +23,40 @@ async function newVolume(name: string) {
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/octet-stream" };
   const files = (route: string, body?: string) =>
     port.ask(route.replace("/", `/volumecontent/${id}/`), { headers, ...(body !== undefined && { body }) });
-  const holder = () => port.platform.volumes.get("shop", id).machineId;
+  const machine = () => port.platform.volumes.get("shop", id).machineId;
   const mount = () =>
     port.ask("POST /sandboxes", {
       headers: by(),
       body: JSON.stringify({ templateID: "base", timeout: 600, volumeMounts: [{ name, path: "/data" }] }),
     });
-  return { id, files, holder, mount };
+  return { id, files, machine, mount };
 }
 
 test("a machine that no client sees has the volume while its files are wanted, and makes room for a sandbox", async () => {
-  const { files, holder, mount } = await newVolume("letters");
+  const { files, machine, mount } = await newVolume("letters");
   const replies = await Promise.all([
     files("PUT /file?path=/a", "text"),
     files("GET /dir?path=/"),
     files("GET /path?path=/a"),
   ]);
   expect(replies.map(({ status }) => status)).toEqual([201, 200, 200]);
-  const opener = holder() ?? "";
+  const opener = machine() ?? "";
   expect(port.platform.machines.get("shop", opener).record).toMatchObject({ temporary: true, cordoned: true });
   expect((await port.ask("GET /v2/sandboxes", { headers: by() })).body).not.toContain(opener);
   const [one, other] = await Promise.all([mount(), mount()]);
   expect([one.status, other.status].toSorted((a, b) => a - b)).toEqual([201, 409]);
   expect(port.platform.machines.recordOf(opener)?.state ?? "destroyed").toBe("destroyed");
   const { sandboxID } = JSON.parse(one.status === 201 ? one.body : other.body) as { sandboxID: string };
-  expect(holder()).toBe(sandboxID);
+  expect(machine()).toBe(sandboxID);
   // From now on, its files are reached there.
   expect((await files("GET /file?path=/a")).status).toBe(200);
-  expect(holder()).toBe(sandboxID);
+  expect(machine()).toBe(sandboxID);
 });
 
 test("a volume whose files were just read is destroyed at once, and nothing of its machine is left", async () => {
-  const { id, files, holder } = await newVolume("short");
+  const { id, files, machine } = await newVolume("short");
   expect((await files("GET /file?path=/a")).status).toBe(200);
-  const opener = holder() ?? "";
+  const opener = machine() ?? "";
   expect((await port.ask(`DELETE /volumes/${id}`, { headers: by() })).status).toBe(204);
   expect(port.platform.machines.recordOf(opener)?.state ?? "destroyed").toBe("destroyed");
   expect((await files("GET /file?path=/a")).status).toBe(404);
@@ -66,8 +66,8 @@ test("an app opens a few volumes at once, and one whose machine was lost opens a
   const volumes = await Promise.all(["a", "b", "c", "d", "e"].map((name) => newVolume(`many-${name}`)));
   const replies = await Promise.all(volumes.map(({ files }) => files("GET /path?path=/")));
   expect(replies.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([200, 200, 200, 200, 429]);
-  const lost = volumes.find(({ holder }) => holder() !== null);
-  port.platform.machines.destroy("shop", lost?.holder() ?? "", { force: true });
+  const lost = volumes.find(({ machine }) => machine() !== null);
+  port.platform.machines.destroy("shop", lost?.machine() ?? "", { force: true });
   expect((await lost?.files("GET /path?path=/"))?.status).toBe(503);
   expect((await lost?.files("GET /path?path=/"))?.status).toBe(200);
 });

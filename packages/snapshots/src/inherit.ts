@@ -11,7 +11,7 @@ import { fileState, readSeal, writeSeal } from "./seal.ts";
 import { sealFile } from "./sealer.ts";
 
 /** Whose a copy of a generation is. */
-export interface Heir {
+interface Heir {
   machineId: string;
   machineVersion: string;
 }

@@ -7,7 +7,7 @@ import type { Database } from "better-sqlite3";
 import type { OutboxStore, StreamQuery } from "./contract.ts";
 
 /** Events kept: days of a busy host, and some 50 MB. A reader who was away for longer is told of the gap. */
-export const KEPT_STREAM_EVENTS = 100_000;
+const KEPT_STREAM_EVENTS = 100_000;
 /** Events between two trims. */
 const TRIM_EVERY = 1_000;
 

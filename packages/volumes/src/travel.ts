@@ -1,5 +1,5 @@
 /** Volumes on their way between hosts of a cluster: what goes along with a volume, and where it is put. */
-import { mkdir, rename, rm, stat, statfs } from "node:fs/promises";
+import { mkdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
@@ -8,15 +8,12 @@ import { nextEpoch, type VolumeRecord } from "@hibernaut/domain/volume";
 import { ifAbsent, isThere, isThereSync } from "@hibernaut/lib/absence";
 import { abortable } from "@hibernaut/lib/async";
 import { background } from "@hibernaut/lib/background";
+import { lackOfRoom } from "@hibernaut/lib/disk-files";
 import { flush } from "@hibernaut/lib/durable";
 import type { VolumeStore } from "@hibernaut/store";
 import type { VolumePapers, VolumeTravel } from "./contract.ts";
 import type { VolumeFiles } from "./files.ts";
 import type { SerialQueues } from "./serial-queues.ts";
-
-/** Kept free on the disk beyond what arrives: databases and logs need room to report that there is none. Bytes. */
-const RESERVE_BYTES = 64 * 1024 * 1024;
-const BYTES_PER_MB = 1024 * 1024;
 
 interface TravelOptions {
   store: VolumeStore;
@@ -127,11 +124,11 @@ export class Travel implements VolumeTravel {
     // What has arrived is renamed to its place, which must not fail once the volume is this host's.
     if (here.dev !== around.dev)
       return `volumes_elsewhere: its directory ${this.root} is on another file system than its data directory`;
-    const needed = papers.reduce((sum, { bytes }) => sum + bytes, RESERVE_BYTES);
-    const { bavail, bsize } = await statfs(this.root);
-    if (bavail * bsize >= needed) return undefined;
-    const mb = (bytes: number) => Math.floor(bytes / BYTES_PER_MB);
-    return `disk_full: its disk has ${mb(bavail * bsize)} MB free, and the volumes need ${mb(needed)} MB`;
+    const lack = await lackOfRoom(
+      this.root,
+      papers.reduce((sum, { bytes }) => sum + bytes, 0),
+    );
+    return lack && `disk_full: its disk has ${lack.free} MB free, and the volumes need ${lack.needed} MB`;
   }
 
   async requireWhole(folder: string, papers: readonly VolumePapers[]): Promise<void> {

@@ -9,7 +9,7 @@ import { HOST_HEADER, sentOn } from "./headers.ts";
 import { pass } from "./send-on.ts";
 
 /** What came behind the head of a request to upgrade. */
-export type UpgradeHeads = WeakMap<object, Buffer>;
+type UpgradeHeads = WeakMap<object, Buffer>;
 
 /** Keeps what clients send at once behind their requests to upgrade. */
 export function keepUpgradeHeads(app: Api): UpgradeHeads {

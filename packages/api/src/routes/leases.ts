@@ -18,7 +18,7 @@ const route = routesOf("machines");
 const PATH = "/v1/apps/:app_name/machines/:machine_id/lease";
 
 /** How long a lease lasts, in seconds. */
-export const leaseTtl = Type.Integer({
+const leaseTtl = Type.Integer({
   ...LEASE_TTL_S,
   description: `Seconds that the lease lasts. Default: ${DEFAULT_LEASE_TTL_S}.`,
 });

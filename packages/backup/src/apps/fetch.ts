@@ -8,7 +8,7 @@ import { volumesOf } from "@hibernaut/domain/mounts";
 import { isVolumeId } from "@hibernaut/domain/naming";
 import type { VolumeRecord } from "@hibernaut/domain/volume";
 import type { FetchImage, ImageConfig } from "@hibernaut/images";
-import { freeBytes } from "@hibernaut/lib/disk-files";
+import { lackOfRoom } from "@hibernaut/lib/disk-files";
 import type { Secrets } from "@hibernaut/secrets";
 import type { Store } from "@hibernaut/store";
 import { extractArchive, flushExtracted } from "../extract.ts";
@@ -127,10 +127,9 @@ function roomFor(pieces: readonly StoredPiece[], wanted: ReadonlySet<string>, ma
 
 /** Rejects with `unavailable` unless the disk has room for that, before anything of it is there: guests write to it, too. */
 async function requireRoom(folder: string, bytes: number): Promise<void> {
-  const left = await freeBytes(folder);
-  if (left >= bytes + RESERVE_BYTES) return;
-  const [needed, free] = [bytes, left].map((each) => Math.ceil(each / MB));
-  const message = `The disk of ${folder} has ${free} MB free, and the app needs ${needed} MB while it is restored. Free some space first.`;
+  const lack = await lackOfRoom(folder, bytes, { spare: RESERVE_BYTES });
+  if (lack === undefined) return;
+  const message = `The disk of ${folder} has ${lack.free} MB free, and the app needs ${lack.needed} MB while it is restored. Free some space first.`;
   throw new HibernautError("unavailable", message);
 }
 

@@ -9,8 +9,9 @@ import { readAddress } from "../listen-address.ts";
 
 declare const HIBERNAUT_VERSION: string;
 
-/** What an operator may choose for the output of tools, in KB, and what it is otherwise. The server has the same limits. */
+/** What an operator may choose for the output of a tool, in KB. The platform returns no more than 1 MiB of a command's output. */
 const OUTPUT_KB = { minimum: 1, maximum: 1024 } as const;
+/** What it is otherwise, in KB: some 16,000 tokens of a model. */
 const DEFAULT_OUTPUT_KB = 64;
 const BYTES_PER_KB = 1024;
 

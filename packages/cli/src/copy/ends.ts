@@ -14,7 +14,7 @@ export type Ends =
   | { into: false; from: End & { at: "machine" }; to: Exclude<End, { at: "machine" }> };
 
 /** Reads one word. A path with a colon in it begins with `/` or `.`, so that it is not taken for a machine. */
-export function readEnd(word: string): End {
+function readEnd(word: string): End {
   if (word === "-") return { at: "stream" };
   const [, machine, path] = /^([^/.:][^/:]*)?:(.*)$/s.exec(word) ?? [];
   if (path === undefined) {

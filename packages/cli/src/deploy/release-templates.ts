@@ -12,7 +12,7 @@ import { sameConfig } from "./plan.ts";
 const ORDINARY = new Set(["failed_precondition", "not_found", "unavailable", "already_exists", "aborted", "host_full"]);
 
 /** The name of a release's template. Those of earlier releases are deleted when a deploy has succeeded. */
-export function templateName(release: number, group: string): string {
+function templateName(release: number, group: string): string {
   return `release-${release}-${group}`.slice(0, 60);
 }
 

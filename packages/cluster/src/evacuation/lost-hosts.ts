@@ -20,7 +20,7 @@ const LOOK_MS = 1_000;
 const MARGIN_MS = 15_000;
 
 /** Whether another host may recreate a machine when its host is lost. A volume is only where it is. Pure. */
-export function isRecreated({ on_host_loss: onHostLoss, mounts = [] }: MachineConfig): boolean {
+function isRecreated({ on_host_loss: onHostLoss, mounts = [] }: MachineConfig): boolean {
   return onHostLoss === "recreate" && mounts.length === 0;
 }
 

@@ -12,7 +12,7 @@ export interface SentMemory {
 }
 
 /** Why a memory is not taken. */
-export interface MemoryRefusal {
+interface MemoryRefusal {
   notStored(error: Error): Error;
   notWhole(what: string): Error;
 }

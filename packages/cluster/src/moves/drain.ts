@@ -8,18 +8,18 @@ import type { MoveProgress, MoveSource } from "./source.ts";
 /** Moves at a time: while one machine waits for its requests or for a disk, another one is copied. */
 const AT_ONCE = 2;
 
-export interface DrainProgress extends MoveProgress {
+interface DrainProgress extends MoveProgress {
   machine: Pick<MachineRecord, "id" | "app" | "name">;
   to: string;
 }
 
-export interface HostDrainRun {
+interface HostDrainRun {
   /** Machines take their volumes along. Otherwise, those with volumes stay. */
   withVolumes: boolean;
   onProgress(progress: DrainProgress): void;
 }
 
-export interface Stayed {
+interface Stayed {
   machine: Pick<MachineRecord, "id" | "app" | "name">;
   reason: string;
 }

@@ -18,7 +18,7 @@ const FLUSH_MS = 50;
 /** More of what `tar` complains about does not explain its failure better. Characters. */
 const MAX_STDERR = 16_384;
 
-export interface PackedFiles {
+interface PackedFiles {
   /** Relative to the machine's directory. */
   paths: string[];
   /** About what has to be read, in bytes: what they take up on the disk, and all of the memory. */

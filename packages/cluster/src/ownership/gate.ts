@@ -17,7 +17,7 @@ const AWAY_MS = 1_000;
 const RETRY_S = 5;
 
 /** All owners, as the directory had them at one moment. */
-export type Owners = ReadonlyMap<string, OwnerRecord>;
+type Owners = ReadonlyMap<string, OwnerRecord>;
 
 export class StartGate {
   readonly #cluster: Pick<Cluster, "directory" | "host" | "lease" | "view">;

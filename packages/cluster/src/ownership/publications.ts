@@ -25,7 +25,7 @@ export interface Known extends Published {
 }
 
 /** How long a publication has to wait, in milliseconds. Undefined when others know the machine as it is. Pure. */
-export function waitBefore(next: Published, known: Known | undefined, nowMs: number): number | undefined {
+function waitBefore(next: Published, known: Known | undefined, nowMs: number): number | undefined {
   if (known === undefined || known.version !== next.version) return 0;
   return known.config === next.config ? undefined : Math.max(0, known.atMs + UNVERSIONED_EVERY_MS - nowMs);
 }

@@ -9,7 +9,7 @@ import { templateKey } from "./records.ts";
 const ID = /^[0-9a-f]{14}$/;
 
 /** Whether a value of the directory is a template of that key, and nothing of it leads out of a directory. Pure. */
-export function isSharedTemplate(key: string, value: unknown): value is SharedTemplate {
+function isSharedTemplate(key: string, value: unknown): value is SharedTemplate {
   const { id, app, name, digest, bytes, taken, hosts } = (value ?? {}) as Partial<
     Record<keyof SharedTemplate, unknown>
   >;

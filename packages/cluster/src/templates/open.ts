@@ -18,7 +18,7 @@ const TIDY_MS = 10 * 60_000;
 /** How long a deletion waits for the other hosts that are up to delete theirs, in milliseconds: they hear of it at once. */
 const DROPPED_MS = 2_000;
 
-export interface ClusterTemplatesOptions {
+interface ClusterTemplatesOptions {
   cluster: Cluster;
   claims: OpenTemplateClaims;
   travel: TemplateTravel;

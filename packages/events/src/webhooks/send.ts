@@ -10,7 +10,7 @@ import { BlockedTarget, guardedLookup, refusedUrl, type TargetPolicy } from "./t
 const MAX_RESPONSE_BYTES = 16 * 1024;
 
 /** A message, signed. */
-export interface Outgoing {
+interface Outgoing {
   url: string;
   headers: Readonly<Record<string, string>>;
   body: string;

@@ -42,7 +42,7 @@ export function refusedUrl(text: string, policy: TargetPolicy): string | undefin
 }
 
 /** What there is to say about an address that is refused. */
-export function refusedAddress(host: string): string {
+function refusedAddress(host: string): string {
   return `${host} leads to this host or a private network, which webhooks may not reach. Use a public address, or set HIBERNAUT_WEBHOOK_PRIVATE_ADDRESSES=allow.`;
 }
 

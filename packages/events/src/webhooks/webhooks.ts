@@ -27,7 +27,7 @@ export interface NewWebhook {
 }
 
 /** What came of a test. */
-export interface TestResult {
+interface TestResult {
   messageId: string;
   outcome: Outcome;
   status: number | null;

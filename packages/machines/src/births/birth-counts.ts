@@ -2,7 +2,7 @@
 
 /** `pool`: made in advance, and taken when it was asked for. */
 export const BIRTH_KINDS = ["fork", "template", "pool", "backup"] as const;
-export type BirthKind = (typeof BIRTH_KINDS)[number];
+type BirthKind = (typeof BIRTH_KINDS)[number];
 
 export class BirthCounts {
   readonly #counts = new Map<BirthKind, number>();

@@ -4,7 +4,7 @@
  * `share`: it begins with the same file as others, and gets one of its own when it is suspended for the first time. `clone`: a file
  * of its own, which shares its blocks with the other one. `copy`: a file of its own.
  */
-export type MemoryWay = "share" | "clone" | "copy";
+type MemoryWay = "share" | "clone" | "copy";
 
 /** What the host can do. */
 interface MemoryMeans {

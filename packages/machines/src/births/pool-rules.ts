@@ -1,5 +1,7 @@
-/** What the pool of a template needs next. Pure. */
+/** Which pool a template may have, and what it needs next. Pure. */
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
+import type { MachineDependencies } from "../dependencies.ts";
 
 /** A machine that waits in a pool. */
 interface Member {
@@ -8,7 +10,7 @@ interface Member {
   settled: boolean;
 }
 
-export type PoolStep =
+type PoolStep =
   | { do: "nothing" }
   | { do: "destroy"; id: string }
   /** It is woken and let sleep again: it was not finished, or is not in memory since the platform was restarted. */
@@ -29,4 +31,12 @@ export function membersOf<T extends { record: MachineRecord }>(machines: readonl
   return machines.filter(
     ({ record }) => record.pooled === true && record.origin?.template === template && record.state !== "destroyed",
   );
+}
+
+/** Throws `failed_precondition` when a template cannot have a pool of this size. */
+export function requirePool(size: number, { ownership }: Pick<MachineDependencies, "ownership">): void {
+  if (size === 0 || ownership === undefined) return;
+  const message =
+    "In a cluster, templates have no pools. Make the machines when they are needed, or leave `warm_pool` out.";
+  throw new HibernautError("failed_precondition", message, { field: "warm_pool" });
 }

@@ -17,8 +17,7 @@ import {
   type CopyHaste,
   canCloneIn,
   copySparseUntilAborted,
-  freeBytes,
-  SPARE_BYTES,
+  lackOfRoom,
 } from "@hibernaut/lib/disk-files";
 import { flush } from "@hibernaut/lib/durable";
 import type { FileCopier } from "../file-copier.ts";
@@ -70,12 +69,11 @@ export class SeedFiles {
   /** Rejects with `unavailable` unless the disk has room for this many bytes more. */
   async requireRoom(bytes: number): Promise<void> {
     if (await this.clones()) return;
-    const left = await freeBytes(this.#root);
-    if (left >= bytes + SPARE_BYTES) return;
-    const [needed, free] = [bytes, left].map((each) => Math.ceil(each / 1024 / 1024));
+    const lack = await lackOfRoom(this.#root, bytes);
+    if (lack === undefined) return;
     throw new HibernautError(
       "unavailable",
-      `The disk of ${this.#root} has ${free} MB free, and the new machines need ${needed} MB. Free some space, make fewer, or delete templates that nobody needs.`,
+      `The disk of ${this.#root} has ${lack.free} MB free, and the new machines need ${lack.needed} MB. Free some space, make fewer, or delete templates that nobody needs.`,
     );
   }
 

@@ -17,7 +17,6 @@ export {
   type Boot,
   COMMANDS,
   type Command,
-  type CommandName,
   type Details,
   type EffectFailed,
   type EffectOutcome,

@@ -4,7 +4,7 @@ import type { StopConfig } from "@hibernaut/domain/config";
 /** How long an app has to exit that says nothing else, in seconds: the default of fly.io. */
 export const OWN_TIMEOUT_S = 5;
 
-export interface Superseding {
+interface Superseding {
   /** Of the stop from now on, over those of the machine. */
   terms: StopConfig;
   /** Nobody who has less time, or asks for SIGKILL, wants to wait for open requests. */

@@ -8,14 +8,13 @@ import type { Logger } from "../dependencies.ts";
 import type { LogEntry } from "../logs/entry.ts";
 import type { Logs } from "../resources/logs.ts";
 import type { Machines } from "../resources/machines.ts";
+import { DESTROY_TIMEOUT_MS } from "../waiting.ts";
 import { type CommandEnd, type CommandVerdict, commandConfig, verdictOf } from "./rules.ts";
 
 /** More lines than a command prints before the first of them is read. */
 const FIRST_LINES = 10_000;
 /** Of the machine's history. It has a few: start, started, end. */
 const EVENTS = 100;
-/** How long the end of the machine may take: it has no volumes and no requests. */
-const DESTROY_TIMEOUT_MS = 60_000;
 
 interface CommandContext {
   machines: Pick<Machines, "create" | "wait" | "get" | "events" | "destroy">;

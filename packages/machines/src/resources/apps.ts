@@ -8,12 +8,10 @@ import type { AppStore, Store } from "@hibernaut/store";
 import type { AppDeletions } from "../app-deletions.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { requireApp } from "../require-app.ts";
+import { DESTROY_TIMEOUT_MS } from "../waiting.ts";
 import { changedPlace, type NetworkPlace, newPlace, requireWithoutPreviews } from "./app-place.ts";
 import type { Machines } from "./machines.ts";
 import type { Templates } from "./templates.ts";
-
-/** How long the deletion of an app waits for its machines to be destroyed. */
-const DESTROY_TIMEOUT_MS = 60_000;
 
 /** How often a deletion empties an app: what was under way when it began, such as a volume, may be there afterwards. */
 const MOST_ROUNDS = 3;

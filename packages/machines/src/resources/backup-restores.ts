@@ -18,9 +18,10 @@ import { createMachine } from "../create-machine.ts";
 import { protocolOf } from "../eligibility.ts";
 import { newMachineName } from "../identity.ts";
 import { sameApp } from "../require-app.ts";
+import { DESTROY_TIMEOUT_MS } from "../waiting.ts";
 
 /** What a backup has of an app. */
-export interface BackedUpApp {
+interface BackedUpApp {
   /** The app that gets it, which exists. */
   app: string;
   /** A directory that is laid out like that of a platform, on its file system. Disks of volumes are moved out of it. */
@@ -226,9 +227,6 @@ export class BackupRestores {
       });
   }
 }
-
-/** How long it may take to destroy a machine that never ran, in milliseconds. */
-const DESTROY_TIMEOUT_MS = 60_000;
 
 function withVolumes({ id, config }: MachineRecord, made: ReadonlyMap<string, string>): MachineConfig {
   const { mounts, ...rest } = config;

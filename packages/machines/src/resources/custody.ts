@@ -13,7 +13,7 @@ import { eventOf, forget } from "../forget.ts";
 import type { TakenAway } from "../ownership.ts";
 
 /** A machine that comes to this host. Its files are in place, or there are none yet. */
-export interface TakenIn {
+interface TakenIn {
   record: MachineRecord;
   /** `moved_in` or `evacuated`. */
   event: "moved_in" | "evacuated";

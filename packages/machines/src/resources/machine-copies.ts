@@ -5,7 +5,7 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import { inStateSince, isResting, type MachineRecord } from "@hibernaut/domain/machine";
 import { KeptLost } from "@hibernaut/hypervisor";
 import { ifAbsent, isThere } from "@hibernaut/lib/absence";
-import { allocatedBytes, freeBytes, SPARE_BYTES } from "@hibernaut/lib/disk-files";
+import { allocatedBytes, lackOfRoom } from "@hibernaut/lib/disk-files";
 import { failureReason } from "@hibernaut/lib/exec";
 import type { MachineController } from "../controller.ts";
 import type { ControllerSet } from "../controller-set.ts";
@@ -205,10 +205,12 @@ export class MachineCopies {
     if (await copier.clones()) return;
     // One that is gone belongs to a machine that has stopped meanwhile, so that the copy begins again.
     const sizes = await Promise.all(files.map((file) => stat(file).then(allocatedBytes, ifAbsent(0))));
-    const needed = sizes.reduce((sum, size) => sum + size, 0) + SPARE_BYTES;
-    const free = await freeBytes(copier.folder);
-    if (free >= needed) return;
-    throw noRoom(id, copier, `it needs ${megabytes(needed)}, and ${megabytes(free)} are free`);
+    const lack = await lackOfRoom(
+      copier.folder,
+      sizes.reduce((sum, size) => sum + size, 0),
+    );
+    if (lack === undefined) return;
+    throw noRoom(id, copier, `it needs ${lack.needed} MB, and ${lack.free} MB are free`);
   }
 }
 
@@ -255,8 +257,4 @@ function sameFiles(before: MachineRecord, now: MachineRecord): boolean {
 
 function volumeIds({ config }: MachineRecord): string[] {
   return (config.mounts ?? []).map(({ volume = "" }) => volume);
-}
-
-function megabytes(bytes: number): string {
-  return `${Math.ceil(bytes / 1024 / 1024)} MB`;
 }

@@ -6,16 +6,15 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import type { AppRecord } from "@hibernaut/domain/machine";
 import type { TemplateRecord } from "@hibernaut/domain/template";
 import type { HypervisorIdentity } from "@hibernaut/hypervisor";
-import { freeBytes, SPARE_BYTES } from "@hibernaut/lib/disk-files";
+import { lackOfRoom } from "@hibernaut/lib/disk-files";
 import { madeOf } from "../births/made-template.ts";
 import { generationIn } from "../births/seed.ts";
+import { nameTakenHere } from "../births/template-names.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import type { MadeTemplate, TakenFrom } from "../template-claims.ts";
 import type { Arrivals } from "./arrivals.ts";
 import type { Papers } from "./departures.ts";
-import { nameTakenHere, type Templates } from "./templates.ts";
-
-const BYTES_PER_MB = 1024 * 1024;
+import type { Templates } from "./templates.ts";
 
 /** What another host has to know of a template to say whether it can use it. */
 export interface TemplatePapers extends Omit<Papers, "record"> {
@@ -106,10 +105,9 @@ export class TemplateTravel {
   async requireRoom(app: string, bytes: number): Promise<void> {
     this.#parts.deps.diskQuota?.require(app, bytes);
     await mkdir(this.arrivals, { recursive: true, mode: 0o700 });
-    const left = await freeBytes(this.arrivals);
-    if (left >= bytes + SPARE_BYTES) return;
-    const [needed, free] = [bytes, left].map((each) => Math.ceil(each / BYTES_PER_MB));
-    const message = `The disk of ${this.arrivals} has ${free} MB free, and the template needs ${needed} MB. Free some space there, or choose another host.`;
+    const lack = await lackOfRoom(this.arrivals, bytes);
+    if (lack === undefined) return;
+    const message = `The disk of ${this.arrivals} has ${lack.free} MB free, and the template needs ${lack.needed} MB. Free some space there, or choose another host.`;
     throw new HibernautError("unavailable", message);
   }
 

@@ -10,7 +10,7 @@ import type { SandboxesOf } from "../sandboxes-of.ts";
 type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
 
 /** What a tool works with. */
-export interface ToolContext {
+interface ToolContext {
   sandboxes: SandboxesOf;
   /** Aborted when the client gives up. */
   signal: AbortSignal;

@@ -8,7 +8,7 @@ import { formatSubnet, parseSubnet, type Subnet } from "@hibernaut/lib/ipv4";
 const FILE = "network.json";
 
 /** The subnets that a data directory has used. */
-export interface KnownSubnets {
+interface KnownSubnets {
   /** The subnet of the last start. */
   subnet?: Subnet;
   /** An earlier subnet that machines with memory still belong to. */

@@ -2,7 +2,7 @@
 import { coarseLoad } from "./load-steps.ts";
 
 /** A load that has been lower for this long, in milliseconds, is told: a busy machine is idle between two requests. */
-export const FALL_MS = 2_000;
+const FALL_MS = 2_000;
 
 interface Load {
   now: number;

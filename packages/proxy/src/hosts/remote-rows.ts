@@ -4,7 +4,7 @@ import type { PublishedMachine } from "@hibernaut/cluster/keys";
 import { policyIn, type TableMachine } from "../messages.ts";
 
 /** What a host publishes of a machine's row. The rest of it is what the hosts have agreed on. */
-export type PublishedRoute = Omit<TableMachine, "id" | "app" | "name" | "address" | "state" | "remote">;
+type PublishedRoute = Omit<TableMachine, "id" | "app" | "name" | "address" | "state" | "remote">;
 
 /** Returns what a host publishes of a row. Null for a machine without a service, which no request can reach. */
 export function routeOf({

@@ -16,7 +16,7 @@ const LINE_BYTES = 16 * 1024;
 const LF = 0x0a;
 
 /** The first line: for which machine a connection is. Keys that are not known are ignored: hosts may be a version apart. */
-export interface LinkRequest {
+interface LinkRequest {
   app: string;
   machine: string;
   /** The port of the proxy that the client connected to. */

@@ -8,7 +8,7 @@ import type { Limits } from "./limits.ts";
 import { toProxyRefusal } from "./refusals.ts";
 import { plainAddress, Trust } from "./trust.ts";
 
-export interface BalancersOptions {
+interface BalancersOptions {
   /** Addresses and networks of the balancers. */
   from: readonly string[];
   limits: Pick<Limits, "headMs">;

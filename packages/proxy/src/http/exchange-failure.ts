@@ -24,7 +24,7 @@ export interface Broken {
 }
 
 /** What to try before the refusal is sent. */
-export type Remedy = "nothing" | "start again" | "new connection" | "another machine";
+type Remedy = "nothing" | "start again" | "new connection" | "another machine";
 
 /** Returns what may help, and the refusal for when it does not. */
 export function afterFailure({ error, repeatable, reused, afresh }: Broken): {

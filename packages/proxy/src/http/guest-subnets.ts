@@ -13,7 +13,7 @@ const ROUTES = "/proc/net/route";
 const FRESH_MS = 250;
 
 /** Returns the subnets of the bridges in a table of routes as Linux prints it. Pure. */
-export function bridgeSubnets(routes: string): Subnet[] {
+function bridgeSubnets(routes: string): Subnet[] {
   return routes
     .split("\n")
     .map((line) => line.split("\t"))

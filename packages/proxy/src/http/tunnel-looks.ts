@@ -7,7 +7,7 @@
 const LOOK_MS = 1_000;
 
 /** One side of a tunnel, as a place that bytes go to. */
-export interface Taker {
+interface Taker {
   /** How many bytes it was given in all. */
   given(): number;
   /** How many of them it has not taken. Of a socket, what the kernel's send buffer has not: see `TUNNEL_STALL_MS`. */

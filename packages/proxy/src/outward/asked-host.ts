@@ -1,7 +1,7 @@
 /** Whom a machine's HTTP request is for. Pure. */
 
 /** What a connection begins with. */
-export type HostReading =
+type HostReading =
   /** The head has not come to its end. */
   | { kind: "more" }
   /** In lower case, without a port. */
@@ -10,7 +10,7 @@ export type HostReading =
   | { kind: "bad" };
 
 /** As much as the proxy reads of a request's head. */
-export const MAX_HEAD_BYTES = 16 * 1024;
+const MAX_HEAD_BYTES = 16 * 1024;
 /** A whole URL, or the address of a tunnel, would be another host than the one in the field, and the one that counts. */
 const REQUEST_LINE = /^[A-Z]{1,32} [/*][^\s]{0,8191} HTTP\/1\.[01]$/;
 const FIELD_NAME = /^[!-9;-~]{1,256}:/;

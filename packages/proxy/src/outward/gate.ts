@@ -32,7 +32,7 @@ const IDLE_MS = 3_600_000;
 /** How long a side may leave bytes waiting without taking one, in milliseconds: a machine that sleeps takes none. */
 const STALL_MS = 3_600_000;
 
-export interface GateOptions {
+interface GateOptions {
   /** The address to listen on: the host's in the machines' network. */
   address: string;
   /** The machine with this address, with the rules that it has now. */
@@ -47,7 +47,7 @@ export interface GateOptions {
 }
 
 /** What the gate needs to add something to requests. */
-export interface Injection {
+interface Injection {
   authority: Pick<OutwardAuthority, "contextFor">;
   /** Decrypts what rules have for a name. Throws when this host cannot. */
   unseal(sealed: string, app: string): Credentials;
@@ -63,7 +63,7 @@ export interface GatedMachine {
   egress?: Egress | undefined;
 }
 
-export interface Gate {
+interface Gate {
   /** Where it listens. */
   ports: { http: number; tls: number };
   /** Cuts the connections of the machine at this address that its rules no longer allow, and of any earlier one there. */

@@ -1,5 +1,5 @@
 /** Connections of machines to names outside that their rules allow. */
 export { type OutwardAuthority, openAuthority } from "./authority.ts";
 export type { Credentials } from "./credentials.ts";
-export { type Gate, openGate } from "./gate.ts";
+export { openGate } from "./gate.ts";
 export { reachFrom } from "./reach.ts";

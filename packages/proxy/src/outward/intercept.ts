@@ -19,7 +19,7 @@ const MOST_WAITING = 32;
 /** A request's head, in bytes: as Node's own clients and servers have it. */
 const MOST_HEAD_BYTES = 16_384;
 
-export interface InterceptOptions {
+interface InterceptOptions {
   /** As a guest's connection came. Nothing of it has been taken. */
   client: Socket;
   name: string;

@@ -15,7 +15,7 @@ export interface ArrivalOptions extends Omit<TlsOptions, "apps" | "signal"> {
 }
 
 /** A connection that may be given to a machine. */
-export interface Arrival extends Accepted {
+interface Arrival extends Accepted {
   origin: Origin;
 }
 

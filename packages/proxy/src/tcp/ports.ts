@@ -55,7 +55,7 @@ export function numberOf(port: number): number {
 }
 
 /** An app that has more ports at its own address than this has something wrong with it: each is a socket of the platform. */
-export const MOST_OWN_PORTS = 64;
+const MOST_OWN_PORTS = 64;
 
 /**
  * Returns the ports that a machine's services have at the app's own address: those that they have at the proxy, and, unless one

@@ -1,7 +1,7 @@
 /** What a PostgreSQL client sends before TLS: it asks for it first. Pure. */
 
 /** What a connection begins with. */
-export type PostgresReading =
+type PostgresReading =
   | { kind: "more" }
   /** The client asks for TLS, or for GSSAPI encryption, in `length` bytes. */
   | { kind: "ssl_request" | "gss_request"; length: number }

@@ -5,7 +5,7 @@ import type { Static } from "typebox";
 import { Refusal } from "../failure.ts";
 import type { GuestTask } from "../inside/guest.ts";
 import { VolumeContent } from "../volume/content.ts";
-import { openVolume } from "../volume/holder.ts";
+import { openVolume } from "../volume/open-volume.ts";
 import { appOfToken } from "../volume/token.ts";
 import { type ControlDeps, goneSignal } from "./deps.ts";
 import { ListQuery, MakeQuery, MetadataBody, PathQuery, VolumeParams } from "./volume-schemas.ts";

@@ -10,7 +10,7 @@ import type { Sandboxes } from "./sandboxes.ts";
 import { asSandbox } from "./view.ts";
 
 /** What users of the API choose. Whatever else there is to choose, E2B's clients choose. */
-export interface ApiSandbox {
+interface ApiSandbox {
   /** Seconds. Default: 300. */
   timeout_s?: number | undefined;
   /** Default: `kill`. */

@@ -2,7 +2,7 @@
 import { BUILD_LOG_LEVELS, type BuildLogLevel } from "@hibernaut/domain/build";
 
 /** What a client asks for. */
-export interface LogPageQuery {
+interface LogPageQuery {
   /** In milliseconds since 1970: where to begin. Default: at the end that the direction begins with. */
   cursor?: number;
   /** Default: `forward`, the oldest first. */

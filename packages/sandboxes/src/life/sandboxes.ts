@@ -6,7 +6,7 @@ import { messageOf } from "@hibernaut/lib/text";
 import type { MachineView, TemplateView } from "@hibernaut/machines";
 import type { SandboxNeeds } from "../contract.ts";
 import { isMissing, Refusal } from "../failure.ts";
-import { handOver } from "../volume/hand-over.ts";
+import { giveToUser } from "../volume/give-to-user.ts";
 import type { SandboxVolumes } from "../volume/volumes.ts";
 import { type ChosenBirth, type ChosenSandbox, endAfter, heirOf, requireTimeout, sandboxOf } from "./chosen.ts";
 import { type ChosenEgress, egressOf } from "./egress.ts";
@@ -272,7 +272,7 @@ export class Sandboxes {
     const { state } = await waiting.finally(() => this.#expiry.look());
     if (state === "running") {
       const view = this.get(app, id);
-      await Promise.all([this.#trusting.look(view), handOver(view.record, this.#needs)]);
+      await Promise.all([this.#trusting.look(view), giveToUser(view.record, this.#needs)]);
       return view;
     }
     const why = machines.get(app, id).record.stateReason;

@@ -9,7 +9,7 @@ import { entriesIn, type VolumeEntry } from "./entry.ts";
 import * as scripts from "./scripts.ts";
 
 /** Numbers of a user and a group, and the mode of an entry. What is absent stays as it is. */
-export interface VolumeMetadata {
+interface VolumeMetadata {
   uid?: number | undefined;
   gid?: number | undefined;
   mode?: number | undefined;

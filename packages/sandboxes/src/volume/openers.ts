@@ -1,5 +1,5 @@
 /**
- * Machines that have a volume for as long as its files are wanted from outside and no sandbox has it. No client sees them, no
+ * Openers: machines that have a volume for as long as its files are wanted from outside and no sandbox has it. No client sees them, no
  * request reaches them, and the next platform destroys those that this one leaves.
  */
 import { setTimeout as delay } from "node:timers/promises";
@@ -12,7 +12,7 @@ import type { SandboxNeeds } from "../contract.ts";
 import { Refusal } from "../failure.ts";
 import { SandboxGuest } from "../inside/guest.ts";
 import { GONE_TIMEOUT_MS, RUNNING_TIMEOUT_MS } from "../life/limits.ts";
-import { handOver } from "./hand-over.ts";
+import { giveToUser } from "./give-to-user.ts";
 import { Use } from "./use.ts";
 
 /** Where they have the volume: no image has anything there. */
@@ -145,7 +145,7 @@ export class Openers {
       const { record } = machines.get(app, id);
       if (state !== "running")
         throw new Refusal(503, `The volume could not be opened: ${record.stateReason ?? `its machine is ${state}`}.`);
-      await handOver(record, needs);
+      await giveToUser(record, needs);
       return { id, guest: new SandboxGuest((spec) => commands.run(app, id, spec), record.programs?.user) };
     } catch (error) {
       await this.#destroy(app, id);

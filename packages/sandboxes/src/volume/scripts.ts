@@ -71,7 +71,7 @@ export const MAY_REMOVE = `${BEGIN} at
 printf '%s' "$found"`;
 
 /** Gives volumes that are empty to the user \`$1\`, if there is one; \`$2\` and what follows are where they are mounted. */
-export const HAND_OVER = `user=$1; shift
+export const GIVE_TO_USER = `user=$1; shift
 id "$user" >/dev/null 2>&1 || exit 0
 for root; do
   if [ -z "$(ls -A "$root")" ] && [ "$(stat -c %u "$root")" = 0 ]; then chown "$user:$(id -g "$user")" "$root"; fi

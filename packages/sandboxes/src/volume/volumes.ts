@@ -107,9 +107,9 @@ function unavailable(name: string, [found]: readonly VolumeView[]): Refusal {
       404,
       `There is no volume '${word}'. Make it with \`Volume.create\`, or with \`hibernaut volumes create\`.`,
     );
-  const holder = found.machineId === null ? "is mounted twice" : `belongs to sandbox ${found.machineId}`;
+  const where = found.machineId === null ? "is mounted twice" : `belongs to sandbox ${found.machineId}`;
   return new Refusal(
     409,
-    `Volume '${word}' ${holder}, and one sandbox has it at a time, at one path. Kill that sandbox, or mount another volume.`,
+    `Volume '${word}' ${where}, and one sandbox has it at a time, at one path. Kill that sandbox, or mount another volume.`,
   );
 }

@@ -31,9 +31,9 @@ const ANSWER_MS = 5_000;
 const CLOSE_MS = 2_000;
 
 /** What became of a span: `dropped` when too many waited, `failed` when the collector did not take it. */
-export type SpanOutcome = "sent" | "dropped" | "failed";
+type SpanOutcome = "sent" | "dropped" | "failed";
 
-export interface OtlpOptions {
+interface OtlpOptions {
   url: string;
   /** The part of the requests without a `traceparent` that is traced, from 0 to 1. */
   ratio: number;

@@ -10,7 +10,7 @@ const REMEMBERED = 1000;
 const RETRY_MS = 1000;
 
 /** Opens the connection: after this sequence number, or with what comes. */
-export type OpenFeed = (since: number | undefined, signal: AbortSignal) => AsyncIterable<PeerLine>;
+type OpenFeed = (since: number | undefined, signal: AbortSignal) => AsyncIterable<PeerLine>;
 
 export class Feed {
   readonly #open: OpenFeed;

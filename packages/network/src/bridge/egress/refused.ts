@@ -2,7 +2,7 @@
 import { REFUSED_SET } from "./rules.ts";
 
 /** A destination that a machine was kept from. */
-export interface RefusedDestination {
+interface RefusedDestination {
   machine: string;
   address: string;
   protocol: "tcp" | "udp";

@@ -90,7 +90,7 @@ export function noEgress({ egressTable: table }: Pick<Names, "egressTable">): st
  * Returns the mark of connections that these rules have let through. Other rules have another one, so connections that
  * are open while rules change are judged again.
  */
-export function generationOf(egress: Egress): number {
+function generationOf(egress: Egress): number {
   const known = knownMarks.get(egress);
   if (known !== undefined) return known;
   const hash = createHash("sha256").update(JSON.stringify(egress)).digest().readUInt32BE(0);

@@ -5,13 +5,13 @@ import { messageOf } from "@hibernaut/lib/text";
 import type { SandboxNeeds } from "../contract.ts";
 import { DEFAULT_USER, SandboxGuest } from "../inside/guest.ts";
 import { MOST_SAID_BYTES } from "../inside/limits.ts";
-import { HAND_OVER } from "./scripts.ts";
+import { GIVE_TO_USER } from "./scripts.ts";
 
 /** How long it may take, in milliseconds: a few lines of shell, on a busy host. */
-const HAND_OVER_MS = 30_000;
+const GIVE_TO_USER_MS = 30_000;
 
 /** The agent has given them to the user of the image, who is another one. Never rejects: the log says why it is not done. */
-export async function handOver(
+export async function giveToUser(
   { app, id, config, programs }: Pick<MachineRecord, "app" | "id" | "config" | "programs">,
   { resources, log }: Pick<SandboxNeeds, "resources" | "log">,
 ): Promise<void> {
@@ -20,7 +20,7 @@ export async function handOver(
   const guest = new SandboxGuest((spec) => resources.commands.run(app, id, spec));
   const args = [programs?.user ?? DEFAULT_USER, ...mounts.map(({ path }) => path)];
   try {
-    await guest.tell(HAND_OVER, args, { most: MOST_SAID_BYTES, signal: AbortSignal.timeout(HAND_OVER_MS) });
+    await guest.tell(GIVE_TO_USER, args, { most: MOST_SAID_BYTES, signal: AbortSignal.timeout(GIVE_TO_USER_MS) });
   } catch (error) {
     const details = { machine: id, volumes: mounts.map(wantedOf), reason: messageOf(error) };
     log.warn(details, "new volumes of a sandbox still belong to the user of its image");

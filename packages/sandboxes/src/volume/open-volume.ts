@@ -1,4 +1,4 @@
-/** Where the files of a volume are reached: in the sandbox that has it, or in a machine of the platform's own. */
+/** Opens a volume where its files are reached: in the sandbox that has it, or else in an opener, a machine of the platform's own. */
 import { wantedOf } from "@hibernaut/domain/mounts";
 import type { VolumeView } from "@hibernaut/volumes";
 import { Refusal } from "../failure.ts";
