@@ -110,11 +110,11 @@ export const PROXY_SETTINGS = {
       "How many [connections](proxy.md#connections) one client may have at all ports of a process together: an IPv4 address, a /64 of IPv6, or all machines of an app. 0: as many as it leaves to others, which is half of all while it is alone.",
   }),
   connectionRatePerAddress: integer("HIBERNAUT_CONNECTION_RATE_PER_ADDRESS", {
-    default: 1000,
+    default: 200,
     min: 0,
     max: 100_000,
     description:
-      "How many [connections](proxy.md#connections) one client, an IPv4 address or a /64 of IPv6, may open per second at all ports of this host together, and five times as many at once after a pause; the kernel drops what is over. Each costs the platform some 0.15 ms of a CPU, so one client takes at most about 15 %. Only on a host with a [bridge](network.md#network-modes). 0: no limit.",
+      "How many [connections](proxy.md#connections) one client, an IPv4 address or a /64 of IPv6, may open per second at all ports of this host together, and five times as many at once after a pause; the kernel drops what is over. Each costs the platform some 0.15 ms of a CPU, so one client takes at most about 3 %. Only on a host with a [bridge](network.md#network-modes). 0: no limit.",
   }),
   proxyConnectTimeoutMs: duration("HIBERNAUT_PROXY_CONNECT_TIMEOUT", {
     formerly: "HIBERNAUT_PROXY_CONNECT_TIMEOUT_MS",
