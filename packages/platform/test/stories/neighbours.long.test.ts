@@ -24,6 +24,8 @@ import { useTempFolder } from "../helpers/temp.ts";
 const SECONDS = soakSeconds();
 /** The part of the time in which nobody else is there, to compare with. */
 const QUIET = 0.2;
+/** In which hostile machines boot, in seconds: each takes a CPU for a while, as every new machine does. */
+const BOOTING = 40;
 /** Between the polite client's requests. */
 const PAUSE_MS = 50;
 const PROGRESS_MS = 60_000;
@@ -164,6 +166,7 @@ test(`a polite app among hostile ones for ${SECONDS} s: no request fails, and no
     await place.client.createMachine(`hostile-${deed}`, { config });
   }
   const clients = await hostileClients();
+  tell(`while they start: ${JSON.stringify(await polite.visitFor(BOOTING))}`);
   const busy = await polite.visitFor(SECONDS * (1 - QUIET), "with neighbours");
   tell(
     `with neighbours: ${JSON.stringify(busy)}, ${(busy.p99 / quiet.p99).toFixed(1)} times the quiet p99; ${told(await vitalsOf(place.served.pid))}`,
