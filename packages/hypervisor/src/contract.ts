@@ -116,9 +116,6 @@ export interface VmmUsage {
   anonymousBytes: number;
 }
 
-/** When a guest gets CPUs that others want, too: before the others, as all do, or after them, which still leaves it a part. */
-export type CpuTurn = "first" | "usual" | "last";
-
 /** A file of a disk, and a copy of it. Absolute paths. */
 export interface DiskCopy {
   from: string;
@@ -175,8 +172,11 @@ export interface Vmm {
    * too. 0 for a guest whose memory is all in its file. Rejects once the VMM has ended.
    */
   ownMemory(): Promise<number>;
-  /** Says when the guest gets CPUs that others want, too. Returns false where the host does not let the platform. */
-  setTurn(turn: CpuTurn): Promise<boolean>;
+  /**
+   * Lets other guests come before this one when they want the same CPUs, which leaves it a part, or takes that back. Returns false
+   * where the host does not let the platform.
+   */
+  comeLast(last: boolean): Promise<boolean>;
   /** Whether the guest's CPUs are running. Rejects with {@link VmmSilent} when it does not answer in time. */
   state(): Promise<"running" | "paused">;
   /** Starts the guest's CPUs, or lets them continue. */

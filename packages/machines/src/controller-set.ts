@@ -31,7 +31,7 @@ export class ControllerSet {
   readonly warmHistory: WarmHistory;
   /** Which starts the host has room for. */
   readonly admission: Admission;
-  /** Which machines come first when the CPUs are busy. */
+  /** Which machines come last when the CPUs are busy. */
   readonly turns: CpuTurns;
   /** Apps that get no more machines. */
   readonly deletions = new AppDeletions();
@@ -62,7 +62,7 @@ export class ControllerSet {
     this.turns = new CpuTurns({
       host: deps.hostCpu ?? new HostCpu(),
       cpuMs: async (id) => (await this.#controllers.get(id)?.usage())?.cpuMs,
-      setTurn: async (id, turn) => (await this.#controllers.get(id)?.setTurn(turn)) ?? true,
+      comeLast: async (id, last) => (await this.#controllers.get(id)?.comeLast(last)) ?? true,
     });
   }
 
@@ -112,7 +112,7 @@ export class ControllerSet {
   drop(record: MachineRecord): void {
     this.#controllers.delete(record.id);
     this.admission.follow(record);
-    this.turns.follow({ id: record.id, state: "destroyed" });
+    this.turns.follow({ ...record, state: "destroyed" });
     this.changes.publish(record);
   }
 

@@ -6,7 +6,7 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import { isResting, type MachineRecord, mayTravel } from "@hibernaut/domain/machine";
 import { Steps } from "@hibernaut/domain/operation";
 import type { Listener } from "@hibernaut/guest";
-import type { CpuTurn, VmmRef, VmmUsage } from "@hibernaut/hypervisor";
+import type { VmmRef, VmmUsage } from "@hibernaut/hypervisor";
 import { abortable, never, within } from "@hibernaut/lib/async";
 import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
@@ -269,9 +269,9 @@ export class MachineController {
     return (await this.#guest.live?.vmm.ownMemory()) ?? 0;
   }
 
-  /** Says when its VMM, or its kept one, gets CPUs: see {@link Vmm.setTurn}. Returns true without one. */
-  async setTurn(turn: CpuTurn): Promise<boolean> {
-    return (await (this.#guest.live ?? this.#guest.kept)?.vmm.setTurn(turn)) ?? true;
+  /** Lets other machines come before it at the CPUs: see {@link Vmm.comeLast}. Returns true without a VMM. */
+  async comeLast(last: boolean): Promise<boolean> {
+    return (await (this.#guest.live ?? this.#guest.kept)?.vmm.comeLast(last)) ?? true;
   }
 
   /** Returns what a snapshot of the running guest would be taken from. Undefined without one. */

@@ -107,7 +107,7 @@ class SocketVmm implements Vmm {
   openChannel = async () => this.#channel;
   usage = async () => undefined;
   ownMemory = async () => 0;
-  setTurn = async () => false;
+  comeLast = async () => false;
   state = async () => "running" as const;
   run = async () => {};
   pause = async () => {};

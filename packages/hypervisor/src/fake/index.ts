@@ -9,7 +9,6 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Listener } from "@hibernaut/guest";
 import {
   besideMemory,
-  type CpuTurn,
   type DeviceState,
   type Hypervisor,
   type HypervisorIdentity,
@@ -56,7 +55,7 @@ class FakeProcess {
   borrowed: boolean;
   /** How long its VMM takes to answer. */
   answersAfterMs = 0;
-  turn: CpuTurn = "usual";
+  comesLast = false;
   /** CPU time that it has used, in milliseconds. */
   cpuMs = 1000;
 
@@ -212,9 +211,9 @@ class FakeVmm implements Vmm {
     return this.#alive().spec.borrowed === true ? MB : 0;
   }
 
-  async setTurn(turn: CpuTurn): Promise<boolean> {
+  async comeLast(last: boolean): Promise<boolean> {
     const process = this.#host.processes.get(this.ref.pid);
-    if (process !== undefined) process.turn = turn;
+    if (process !== undefined) process.comesLast = last;
     return true;
   }
 

@@ -11,7 +11,6 @@ import { abortable } from "@hibernaut/lib/async";
 import { background } from "@hibernaut/lib/background";
 import { flush } from "@hibernaut/lib/durable";
 import {
-  type CpuTurn,
   type HypervisorIdentity,
   type KeptDisks,
   type Vmm,
@@ -21,6 +20,7 @@ import {
 } from "../contract.ts";
 import { devicesFile } from "./arguments.ts";
 import { keepOwnMemory, ownMemory, prepareOwnMemory, returnMemory } from "./borrowed-memory.ts";
+import { comeLast } from "./come-last.ts";
 import { connectToQemu } from "./connect.ts";
 import { GuestEnd } from "./guest-end.ts";
 import { recordHotPages } from "./hot-pages.ts";
@@ -32,7 +32,6 @@ import { INHERITED_FD, killProcess, usageOf, watchExit } from "./process.ts";
 import { type Qmp, QmpError, QmpTimeout } from "./qmp.ts";
 import { atMost, STREAM_CAPABILITIES, saveDevices } from "./save-devices.ts";
 import { endStalls } from "./stall.ts";
-import { setTurn } from "./turn.ts";
 
 /** States of a stream that has ended (MigrationStatus in QEMU's QAPI schema). */
 const STREAM_ENDED = new Set(["none", "completed", "failed", "cancelled"]);
@@ -139,8 +138,8 @@ export class QemuVmm implements Vmm {
     return this.#files.borrowed === true ? ownMemory({ pid: this.ref.pid, memory: this.#files.memory }) : 0;
   }
 
-  setTurn(turn: CpuTurn): Promise<boolean> {
-    return setTurn(this.ref.pid, this.#cgroup, turn);
+  comeLast(last: boolean): Promise<boolean> {
+    return comeLast(this.ref.pid, this.#cgroup, last);
   }
 
   async state(): Promise<"running" | "paused"> {

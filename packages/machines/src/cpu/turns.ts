@@ -2,10 +2,10 @@
  * While the CPUs of the host are busy, lets running machines that use little of them come before those that use much: an
  * app that answers a request now and then does not wait for its neighbours' endless work.
  */
+import { guestSize } from "@hibernaut/domain/config";
 import type { MachineRecord } from "@hibernaut/domain/machine";
-import type { CpuTurn } from "@hibernaut/hypervisor";
 import { background, reportFault } from "@hibernaut/lib/background";
-import { BUSY, turnsOf, type Use } from "./rules.ts";
+import { BUSY, type Use, whoComesLast } from "./rules.ts";
 
 /** How often that is looked at, in milliseconds: for this long, a machine that begins to use all may hold up others. */
 const LOOK_MS = 500;
@@ -13,25 +13,26 @@ const LOOK_MS = 500;
 const NEWEST = 0.5;
 /** Looks at a host that is not busy, after which nobody comes last any more. */
 const CALM_LOOKS = 4;
-const GIVING = "giving a machine its turn at the CPUs";
+const LETTING = "letting machines come before another one";
 
 interface CpuTurnsOptions {
   host: { busy(): number };
   /** Returns the CPU time that a machine's VMM has used, in milliseconds. Undefined without one. */
   cpuMs(id: string): Promise<number | undefined>;
-  /** See {@link Vmm.setTurn}. */
-  setTurn(id: string, turn: CpuTurn): Promise<boolean>;
+  /** See {@link Vmm.comeLast}. */
+  comeLast(id: string, last: boolean): Promise<boolean>;
   /** Milliseconds of a steady clock. */
   now?: () => number;
 }
 
 interface Running extends Use {
+  cpus: number;
   /** Of the last look: the CPU time, and when that was, in milliseconds. */
   cpuMs?: number;
   at: number;
-  /** Whether the platform knows the turn: a VMM that it found may have any. */
+  /** Whether the platform knows `last`: a VMM that it found may be anything. */
   known: boolean;
-  /** The host lets nobody say whose turn it is. */
+  /** The host does not let the platform. */
   refused: boolean;
 }
 
@@ -48,18 +49,18 @@ export class CpuTurns {
 
   /** How many machines come after others. */
   get last(): number {
-    return [...this.#running.values()].filter(({ turn }) => turn === "last").length;
+    return [...this.#running.values()].filter(({ last }) => last).length;
   }
 
-  /** Takes note of a machine that is new or has changed. One that starts, or sleeps, has its usual turn. */
-  follow({ id, state }: Pick<MachineRecord, "id" | "state">): void {
+  /** Takes note of a machine that is new or has changed. Nobody comes before one that starts, or sleeps. */
+  follow({ id, state, config }: Pick<MachineRecord, "id" | "state" | "config">): void {
     const running = this.#running.get(id);
     if (state === "running" && running === undefined)
-      this.#running.set(id, { use: 0, turn: "usual", at: 0, known: false, refused: false });
+      this.#running.set(id, { cpus: guestSize(config).cpus, use: 0, last: false, at: 0, known: false, refused: false });
     if (state !== "running" && running !== undefined) {
       this.#running.delete(id);
       // Its VMM may be kept, and has to be quick when it wakes.
-      if (running.turn === "last") background(this.#options.setTurn(id, "usual"), GIVING);
+      if (running.last) background(this.#options.comeLast(id, false), LETTING);
     }
     if (this.#running.size === 0) this.close();
     else this.#timer ??= setInterval(() => background(this.look(), "looking at who uses the CPUs"), LOOK_MS).unref();
@@ -79,10 +80,10 @@ export class CpuTurns {
       this.#calm = this.#options.host.busy() >= BUSY ? 0 : this.#calm + 1;
       const machines = [...this.#running].filter(([, { refused }]) => !refused);
       if (this.#calm < CALM_LOOKS) for (const [id, running] of machines) await this.#measure(id, running);
-      const turns = this.#calm < CALM_LOOKS ? turnsOf(machines.map(([, running]) => running)) : [];
+      const lasts = this.#calm < CALM_LOOKS ? whoComesLast(machines.map(([, running]) => running)) : [];
       for (const [index, [id, running]] of machines.entries())
-        await this.#take(id, running, turns[index] ?? "usual").catch((error: unknown) =>
-          reportFault("background", GIVING, error),
+        await this.#take(id, running, lasts[index] ?? false).catch((error: unknown) =>
+          reportFault("background", LETTING, error),
         );
     } finally {
       this.#looking = false;
@@ -96,17 +97,17 @@ export class CpuTurns {
     const passed = at - running.at;
     // What it used while nobody looked says nothing about now.
     const known = running.cpuMs !== undefined && passed > 0 && passed <= LOOK_MS * CALM_LOOKS;
-    const newest = known ? Math.max(0, (cpuMs - (running.cpuMs ?? 0)) / passed) : 0;
+    const newest = known ? Math.max(0, (cpuMs - (running.cpuMs ?? 0)) / passed / running.cpus) : 0;
     running.use = known ? running.use + (newest - running.use) * NEWEST : 0;
     Object.assign(running, { cpuMs, at });
   }
 
-  async #take(id: string, running: Running, turn: CpuTurn): Promise<void> {
-    if ((running.known && running.turn === turn) || this.#running.get(id) !== running) return;
-    running.refused = !(await this.#options.setTurn(id, turn));
+  async #take(id: string, running: Running, last: boolean): Promise<void> {
+    if ((running.known && running.last === last) || this.#running.get(id) !== running) return;
+    running.refused = !(await this.#options.comeLast(id, last));
     running.known = true;
-    running.turn = running.refused ? "usual" : turn;
+    running.last = last && !running.refused;
     // It has begun to sleep meanwhile, and the one that noticed may have been overtaken.
-    if (this.#running.get(id) !== running && turn === "last") await this.#options.setTurn(id, "usual");
+    if (this.#running.get(id) !== running && last) await this.#options.comeLast(id, false);
   }
 }

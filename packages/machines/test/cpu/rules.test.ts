@@ -1,41 +1,32 @@
-/** Who comes first when machines want more CPU than there is. */
+/** Who comes last when machines want more CPU than there is. */
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
-import { turnsOf, type Use } from "../../src/cpu/rules.ts";
+import { expect, test } from "vitest";
+import { type Use, whoComesLast } from "../../src/cpu/rules.ts";
 
-const usual = (...uses: number[]): Use[] => uses.map((use) => ({ use, turn: "usual" }));
+const uses = (...all: number[]): Use[] => all.map((use) => ({ use, last: false }));
 
-describe("turns", () => {
-  test("an app that answers now and then comes before seven that never stop", () => {
-    expect(turnsOf(usual(0.03, ...Array.from({ length: 7 }, () => 0.28)))).toEqual([
-      "first",
-      ...Array.from({ length: 7 }, () => "last"),
-    ]);
-  });
+test("seven machines that never stop come after one that answers now and then", () => {
+  const greedy = Array.from({ length: 7 }, () => 0.28);
+  expect(whoComesLast(uses(0.03, ...greedy))).toEqual([false, ...greedy.map(() => true)]);
+});
 
-  test("with nobody to come before, nobody comes last", () => {
-    expect(turnsOf(usual(1))).toEqual(["usual"]);
-    expect(turnsOf(usual(0.7, 0.6, 0.7))).toEqual(["usual", "usual", "usual"]);
-    expect(turnsOf(usual(0, 0.09)), "nobody uses much").toEqual(["usual", "usual"]);
-    expect(turnsOf([])).toEqual([]);
-  });
+test("with nobody to come before, nobody comes last", () => {
+  expect(whoComesLast(uses(1))).toEqual([false]);
+  expect(whoComesLast(uses(0.7, 0.6, 0.7))).toEqual([false, false, false]);
+  expect(whoComesLast(uses(0, 0.09)), "nobody uses much").toEqual([false, false]);
+  expect(whoComesLast([])).toEqual([]);
+});
 
-  test("one in the middle stays what it is", () => {
-    const middle = (turn: Use["turn"]) => turnsOf([{ use: 0.4, turn }, ...usual(0.01, 1)])[0];
-    expect([middle("first"), middle("usual"), middle("last")]).toEqual(["first", "first", "last"]);
-  });
+test("one in the middle stays what it is", () => {
+  const middle = (last: boolean) => whoComesLast([{ use: 0.4, last }, ...uses(0.01, 1)])[0];
+  expect([middle(false), middle(true)]).toEqual([false, true]);
+});
 
-  test("a machine that uses less never comes after one that uses more and had the same turn", () => {
-    fc.assert(
-      fc.property(
-        fc.array(fc.double({ min: 0, max: 2, noNaN: true })),
-        fc.constantFrom("first", "usual", "last"),
-        (uses, turn) => {
-          const sorted = uses.toSorted((a, b) => a - b);
-          const turns = turnsOf(sorted.map((use) => ({ use, turn })));
-          expect(turns.indexOf("last") === -1 || turns.lastIndexOf("first") < turns.indexOf("last")).toBe(true);
-        },
-      ),
-    );
-  });
+test("a machine that uses less never comes after one that uses more and was the same", () => {
+  fc.assert(
+    fc.property(fc.array(fc.double({ min: 0, max: 2, noNaN: true })), fc.boolean(), (all, last) => {
+      const lasts = whoComesLast(all.toSorted((a, b) => a - b).map((use) => ({ use, last })));
+      expect(lasts.lastIndexOf(false)).toBeLessThan(lasts.includes(true) ? lasts.indexOf(true) : lasts.length);
+    }),
+  );
 });

@@ -1,5 +1,6 @@
 /** Machines that compete for the CPUs of a busy host. Real rules, fake hypervisor. */
 import { beforeEach, expect, test } from "vitest";
+import { SMALL } from "../../../platform/test/helpers/fake-world.ts";
 import { CpuTurns } from "../../src/cpu/turns.ts";
 import { shopForEach } from "../shop.ts";
 
@@ -24,16 +25,16 @@ function turnsOfShop(): CpuTurns {
   return new CpuTurns({
     host: { busy: () => busy },
     cpuMs: async (id) => shop.host.of(id)[0]?.cpuMs,
-    setTurn: async (id, turn) => {
+    comeLast: async (id, last) => {
       const [process] = shop.host.of(id);
-      if (process !== undefined) process.turn = turn;
+      if (process !== undefined) process.comesLast = last;
       return true;
     },
     now: () => now,
   });
 }
 
-const turnOf = ({ id }: Neighbour) => shop.host.of(id)[0]?.turn;
+const isLast = ({ id }: Neighbour) => shop.host.of(id)[0]?.comesLast;
 
 /** Lets time pass until it has been looked at them so often. */
 async function pass(turns: CpuTurns, looks: number, neighbours: readonly Neighbour[]): Promise<void> {
@@ -55,24 +56,24 @@ async function settle(turns: CpuTurns, ...uses: number[]): Promise<Neighbour[]> 
   return all;
 }
 
-test("who uses all comes last while the host is busy, and as usual when it has calmed down", async () => {
+test("who uses all comes last while the host is busy, and no longer when it has calmed down", async () => {
   const turns = turnsOfShop();
   const [polite, hungry] = (await settle(turns, 0.05, 0.95)) as [Neighbour, Neighbour];
   await pass(turns, 3, [polite, hungry]);
-  expect([turnOf(polite), turnOf(hungry), turns.last]).toEqual(["first", "last", 1]);
+  expect([isLast(polite), isLast(hungry), turns.last]).toEqual([false, true, 1]);
   busy = 0.5;
   await pass(turns, 4, [polite, hungry]);
-  expect([turnOf(polite), turnOf(hungry), turns.last]).toEqual(["usual", "usual", 0]);
+  expect([isLast(polite), isLast(hungry), turns.last]).toEqual([false, false, 0]);
 });
 
-test("who stops wanting all comes first again, with others that do", async () => {
+test("who stops wanting all comes last no longer, and others that do stay", async () => {
   const turns = turnsOfShop();
   const [polite, reformed, hungry] = (await settle(turns, 0.05, 0.9, 0.9)) as [Neighbour, Neighbour, Neighbour];
   await pass(turns, 3, [polite, reformed, hungry]);
-  expect([turnOf(reformed), turnOf(hungry)]).toEqual(["last", "last"]);
+  expect([isLast(reformed), isLast(hungry)]).toEqual([true, true]);
   reformed.use = 0.02;
   await pass(turns, 4, [polite, reformed, hungry]);
-  expect([turnOf(polite), turnOf(reformed), turnOf(hungry)]).toEqual(["first", "first", "last"]);
+  expect([isLast(polite), isLast(reformed), isLast(hungry)]).toEqual([false, false, true]);
 });
 
 test("on a host that is not busy nobody asks what machines use", async () => {
@@ -83,26 +84,27 @@ test("on a host that is not busy nobody asks what machines use", async () => {
       asked += 1;
       return 0;
     },
-    setTurn: async () => true,
+    comeLast: async () => true,
   });
   await settle(turns, 1, 1);
   await turns.look();
   expect(asked).toBe(0);
 });
 
-test("a machine that falls asleep has its usual turn, and so has the VMM that a platform finds", async () => {
+test("nobody comes before a machine that falls asleep, or before the VMM that a platform finds", async () => {
   const turns = turnsOfShop();
   const [polite, hungry] = (await settle(turns, 0.05, 0.95)) as [Neighbour, Neighbour];
   await pass(turns, 3, [polite, hungry]);
   const [process] = shop.host.of(hungry.id);
-  turns.follow({ id: hungry.id, state: "suspending" });
-  expect(process?.turn).toBe("usual");
-  if (process !== undefined) process.turn = "last"; // as an earlier platform left it
-  turns.follow({ id: hungry.id, state: "running" });
+  const record = shop.record(hungry.id);
+  turns.follow({ ...record, state: "suspending" });
+  expect(process?.comesLast).toBe(false);
+  if (process !== undefined) process.comesLast = true; // as an earlier platform left it
+  turns.follow(record);
   turns.close();
   busy = 0;
   await pass(turns, 1, []);
-  expect(process?.turn).toBe("usual");
+  expect(process?.comesLast).toBe(false);
 });
 
 test("where the host does not let the platform, it asks no more; what fails is tried again", async () => {
@@ -110,14 +112,14 @@ test("where the host does not let the platform, it asks no more; what fails is t
   const turns = new CpuTurns({
     host: { busy: () => 0 },
     cpuMs: async () => 0,
-    setTurn: async (id) => {
+    comeLast: async (id) => {
       asked.push(id);
       if (id === "fails") throw new Error("no descriptor left");
       return false;
     },
   });
-  turns.follow({ id: "forbidden", state: "running" });
-  turns.follow({ id: "fails", state: "running" });
+  turns.follow({ id: "forbidden", state: "running", config: SMALL });
+  turns.follow({ id: "fails", state: "running", config: SMALL });
   turns.close();
   await turns.look();
   await turns.look();
@@ -134,11 +136,11 @@ test("the platform looks by itself", async () => {
       },
     },
     cpuMs: async () => 0,
-    setTurn: async () => true,
+    comeLast: async () => true,
   });
-  turns.follow({ id: "one", state: "running" });
+  turns.follow({ id: "one", state: "running", config: SMALL });
   await expect.poll(() => looked).toBeGreaterThan(0);
-  turns.follow({ id: "one", state: "stopped" });
+  turns.follow({ id: "one", state: "stopped", config: SMALL });
   looked = 0;
   await turns.look();
   expect(looked).toBe(1);

@@ -1,5 +1,4 @@
 /** What a machine's QEMU may take of the host. Pure. */
-import type { CpuTurn } from "../../contract.ts";
 
 /** The size of a machine. */
 interface Size {
@@ -36,13 +35,11 @@ export const MACHINE_NICE = 5;
 /** The same of programs that work for the platform: machines come first. */
 export const TASK_NICE = 10;
 
-/**
- * The same for each turn: the first come with the platform, and get nine times the share of the last. What else the host does
- * leaves those a tenth of a CPU.
- */
-export const TURN_NICE: Readonly<Record<CpuTurn, number>> = { first: 0, usual: MACHINE_NICE, last: 10 };
-/** The same, as parts of the weight that a control group has. */
-const TURN_WEIGHT: Readonly<Record<CpuTurn, number>> = { first: 3, usual: 1, last: 1 / 3 };
+/** The same of machines that let others come before them: they get a third of the share of others, and a tenth of what the
+ * host's own programs do. */
+export const LAST_NICE = 10;
+/** The same, as a part of the weight that a control group has. Only machines share by it. */
+const LAST_WEIGHT = 1 / 9;
 
 /** How many CPUs a machine has, from its control group's `cpu.max`. */
 export function cpusOf(cpuMax: string): number {
@@ -50,10 +47,9 @@ export function cpusOf(cpuMax: string): number {
   return quota / period - OWN_CPUS;
 }
 
-/** Returns the weight of a machine's control group in its turn. */
-export function weightOf(cpus: number, turn: CpuTurn): number {
-  const weight = Math.round(cpus * WEIGHT_PER_CPU * TURN_WEIGHT[turn]);
-  return Math.min(MOST_WEIGHT, Math.max(1, weight));
+/** Returns the weight of a machine's control group, `last` if others come before it. */
+export function weightOf(cpus: number, last = false): number {
+  return Math.min(MOST_WEIGHT, Math.max(1, Math.round(cpus * WEIGHT_PER_CPU * (last ? LAST_WEIGHT : 1))));
 }
 
 /** Files of the control group and what they say (https://docs.kernel.org/admin-guide/cgroup-v2.html). */
@@ -62,7 +58,7 @@ export function cgroupFiles({ cpus, memoryMb }: Size): Record<string, string> {
     "memory.max": String((memoryMb * GUEST_MEMORY_FACTOR + OWN_MEMORY_MB) * MB),
     "memory.oom.group": "1",
     "cpu.max": `${(cpus + OWN_CPUS) * PERIOD_US} ${PERIOD_US}`,
-    "cpu.weight": String(weightOf(cpus, "usual")),
+    "cpu.weight": String(weightOf(cpus)),
     "pids.max": String(MOST_THREADS),
   };
 }

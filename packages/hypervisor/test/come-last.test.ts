@@ -1,4 +1,4 @@
-/** When a process gets CPUs that others want, as the kernel tells it. */
+/** A process that lets others come before it, as the kernel tells it. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
@@ -7,7 +7,7 @@ import { getPriority } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
-import { setTurn } from "../src/qemu/turn.ts";
+import { comeLast } from "../src/qemu/come-last.ts";
 
 const isRoot = process.getuid?.() === 0;
 
@@ -19,18 +19,16 @@ async function started(): Promise<ChildProcess & { pid: number }> {
   return child as ChildProcess & { pid: number };
 }
 
-test.runIf(isRoot)("its session and its threads come later, and before others again", async () => {
+test.runIf(isRoot)("its session and its threads come later, and as before", async () => {
   const child = await started();
   const session = `/proc/${child.pid}/autogroup`;
   const nices = async () => [
     getPriority(child.pid),
     existsSync(session) ? Number((await readFile(session, "utf8")).split(" ").at(-1)) : getPriority(child.pid),
   ];
-  expect(await setTurn(child.pid, undefined, "last")).toBe(true);
+  expect(await comeLast(child.pid, undefined, true)).toBe(true);
   expect(await nices()).toEqual([10, 10]);
-  expect(await setTurn(child.pid, undefined, "first")).toBe(true);
-  expect(await nices()).toEqual([0, 0]);
-  expect(await setTurn(child.pid, undefined, "usual")).toBe(true);
+  expect(await comeLast(child.pid, undefined, false)).toBe(true);
   expect(await nices()).toEqual([5, 5]);
 });
 
@@ -39,9 +37,9 @@ test.runIf(isRoot)("where it has a control group, that gets a weight by the CPUs
   await writeFile(join(cgroup, "cpu.max"), "250000 100000\n");
   await writeFile(join(cgroup, "cpu.weight"), "");
   const weight = async () => readFile(join(cgroup, "cpu.weight"), "utf8");
-  await setTurn(child.pid, cgroup, "first");
-  expect(await weight()).toBe("600");
-  await setTurn(child.pid, cgroup, "usual");
+  await comeLast(child.pid, cgroup, true);
+  expect(await weight()).toBe("22");
+  await comeLast(child.pid, cgroup, false);
   expect(await weight()).toBe("200");
   expect(getPriority(child.pid), "the group alone decides").toBe(getPriority());
 });
@@ -50,6 +48,6 @@ test.runIf(isRoot)("nobody minds one that has ended, with its control group or w
   const [child, cgroup] = [await started(), await tempFolder()];
   child.kill("SIGKILL");
   await once(child, "exit");
-  expect(await setTurn(child.pid, undefined, "last")).toBe(true);
-  expect(await setTurn(child.pid, join(cgroup, "gone"), "last")).toBe(true);
+  expect(await comeLast(child.pid, undefined, true)).toBe(true);
+  expect(await comeLast(child.pid, join(cgroup, "gone"), true)).toBe(true);
 });

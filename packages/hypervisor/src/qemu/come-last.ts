@@ -1,25 +1,25 @@
-/** When a QEMU gets CPUs that others want, too. */
+/** Lets other QEMUs come before one that want the same CPUs. */
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { setPriority } from "node:os";
 import { join } from "node:path";
 import { ifAbsent, ifEnded } from "@hibernaut/lib/absence";
-import type { CpuTurn } from "../contract.ts";
-import { cpusOf, TURN_NICE, weightOf } from "./jail/limits.ts";
+import { cpusOf, LAST_NICE, MACHINE_NICE, weightOf } from "./jail/limits.ts";
 
 /**
- * Sets it. Where there are control groups, `cgroup` is the process's, and alone decides. Returns false without root: who may
+ * Does that, or takes it back. Where there are control groups, `cgroup` is the process's, and alone decides. Returns false without root: who may
  * let a process come later may not take that back. Does nothing for one that has ended. Rejects when the host cannot do it.
  */
-export async function setTurn(pid: number, cgroup: string | undefined, turn: CpuTurn): Promise<boolean> {
+export async function comeLast(pid: number, cgroup: string | undefined, last: boolean): Promise<boolean> {
   if (process.getuid?.() !== 0) return false;
-  await (cgroup === undefined ? setNice(pid, TURN_NICE[turn]) : setWeight(cgroup, turn)).catch(ifEnded(undefined));
+  const done = cgroup === undefined ? setNice(pid, last ? LAST_NICE : MACHINE_NICE) : setWeight(cgroup, last);
+  await done.catch(ifEnded(undefined));
   return true;
 }
 
-async function setWeight(cgroup: string, turn: CpuTurn): Promise<void> {
+async function setWeight(cgroup: string, last: boolean): Promise<void> {
   // What it was given: a QEMU that was taken over could say something else of itself.
   const cpus = cpusOf(await readFile(join(cgroup, "cpu.max"), "utf8"));
-  await writeFile(join(cgroup, "cpu.weight"), String(weightOf(cpus, turn)), { flag: "r+" });
+  await writeFile(join(cgroup, "cpu.weight"), String(weightOf(cpus, last)), { flag: "r+" });
 }
 
 /** Of its session, as many kernels share the CPUs among sessions first (sched(7), autogroups), and of its threads. */
