@@ -57,6 +57,17 @@ test("one that sleeps, also in memory, sleeps on with the other state, and one t
   expect(shop.host.guest(id)?.request()?.count).toBe(2);
 });
 
+test("a template that is deleted meanwhile is said to be gone, and the machine stays as it was", async () => {
+  const id = await changed();
+  const before = shop.record(id);
+  const meanwhile = vi.spyOn(SeedFiles.prototype, "requireRoom").mockImplementationOnce(async () => {
+    await shop.platform.templates.delete("shop", "before");
+  });
+  await expect(restore(id)).rejects.toMatchObject({ code: "not_found" });
+  meanwhile.mockRestore();
+  expect(shop.record(id)).toEqual(before);
+});
+
 test("another machine of the app can be restored from it, and becomes itself", async () => {
   await changed();
   const other = await shop.run({ env: { OLD: "yes" } });

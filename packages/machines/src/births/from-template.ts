@@ -32,8 +32,8 @@ export async function bearFrom(
   const context = { deps, controllers, copying, counts, requireStill };
   const births = { ...birth, count: 1 };
   const seed = seedOf({ id, machine }, deps);
-  await requireBirths(context, seed, births, { starts, drafts: 0 });
   const making = async () => {
+    await requireBirths(context, seed, births, { starts, drafts: 0 });
     await requireWhole(seed, deps, signal);
     return bear(context, seed, births, signal);
   };

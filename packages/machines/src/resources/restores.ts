@@ -44,7 +44,7 @@ export class Restores {
     drain.refuseWork();
     const controller = controllers.find(app, word);
     const template = requireTemplate(deps, app, chosen);
-    const { id } = controller.record;
+    const { id, version } = controller.record;
     if (this.#busy.has(id))
       throw new HibernautError("aborted", `Machine ${id} is being restored already. Wait until that is done.`, {
         machine_id: id,
@@ -52,6 +52,10 @@ export class Restores {
     this.#busy.add(id);
     try {
       await this.#replace(controller, template, requireStill, signal);
+    } catch (error) {
+      // Says that the template was deleted, if that is why. A machine that was restored needs it no more.
+      if (controller.record.version === version) requireTemplate(deps, app, template.id);
+      throw error;
     } finally {
       this.#busy.delete(id);
     }
