@@ -13,6 +13,11 @@ const LOOK_MS = 500;
 const NEWEST = 0.5;
 /** Looks at a host that is not busy, after which nobody comes last any more. */
 const CALM_LOOKS = 4;
+/**
+ * How long nobody comes before a machine that was started or has woken, in milliseconds: someone waits for what its app does at
+ * first, which takes most of this under emulation.
+ */
+export const NEW_MS = 60_000;
 const LETTING = "letting machines come before another one";
 
 interface CpuTurnsOptions {
@@ -26,6 +31,8 @@ interface CpuTurnsOptions {
 }
 
 interface Running extends Use {
+  /** When it began, in milliseconds. */
+  since: number;
   cpus: number;
   /** Of the last look: the CPU time, and when that was, in milliseconds. */
   cpuMs?: number;
@@ -52,11 +59,19 @@ export class CpuTurns {
     return [...this.#running.values()].filter(({ last }) => last).length;
   }
 
-  /** Takes note of a machine that is new or has changed. Nobody comes before one that starts, or sleeps. */
+  /** Takes note of a machine that is new or has changed. Nobody comes before one that is new, or sleeps. */
   follow({ id, state, config }: Pick<MachineRecord, "id" | "state" | "config">): void {
     const running = this.#running.get(id);
     if (state === "running" && running === undefined)
-      this.#running.set(id, { cpus: guestSize(config).cpus, use: 0, last: false, at: 0, known: false, refused: false });
+      this.#running.set(id, {
+        since: this.#now(),
+        cpus: guestSize(config).cpus,
+        use: 0,
+        last: false,
+        at: 0,
+        known: false,
+        refused: false,
+      });
     if (state !== "running" && running !== undefined) {
       this.#running.delete(id);
       // Its VMM may be kept, and has to be quick when it wakes.
@@ -80,7 +95,9 @@ export class CpuTurns {
       this.#calm = this.#options.host.busy() >= BUSY ? 0 : this.#calm + 1;
       const machines = [...this.#running].filter(([, { refused }]) => !refused);
       if (this.#calm < CALM_LOOKS) for (const [id, running] of machines) await this.#measure(id, running);
-      const lasts = this.#calm < CALM_LOOKS ? whoComesLast(machines.map(([, running]) => running)) : [];
+      const settled = ({ since }: Running) => this.#now() - since >= NEW_MS;
+      const uses = machines.map(([, running]) => (settled(running) ? running : { use: 0, last: false }));
+      const lasts = this.#calm < CALM_LOOKS ? whoComesLast(uses) : [];
       for (const [index, [id, running]] of machines.entries())
         await this.#take(id, running, lasts[index] ?? false).catch((error: unknown) =>
           reportFault("background", LETTING, error),
@@ -90,9 +107,13 @@ export class CpuTurns {
     }
   }
 
+  #now(): number {
+    return this.#options.now?.() ?? performance.now();
+  }
+
   async #measure(id: string, running: Running): Promise<void> {
     const cpuMs = await this.#options.cpuMs(id);
-    const at = (this.#options.now ?? (() => performance.now()))();
+    const at = this.#now();
     if (cpuMs === undefined) return;
     const passed = at - running.at;
     // What it used while nobody looked says nothing about now.

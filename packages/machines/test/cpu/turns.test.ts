@@ -1,7 +1,7 @@
 /** Machines that compete for the CPUs of a busy host. Real rules, fake hypervisor. */
 import { beforeEach, expect, test } from "vitest";
 import { SMALL } from "../../../platform/test/helpers/fake-world.ts";
-import { CpuTurns } from "../../src/cpu/turns.ts";
+import { CpuTurns, NEW_MS } from "../../src/cpu/turns.ts";
 import { shopForEach } from "../shop.ts";
 
 /** Between two looks, in milliseconds. */
@@ -53,6 +53,7 @@ async function settle(turns: CpuTurns, ...uses: number[]): Promise<Neighbour[]> 
   for (const use of uses) all.push({ id: await shop.run(), use });
   for (const { id } of all) turns.follow(shop.record(id));
   turns.close(); // this test looks
+  now += NEW_MS;
   return all;
 }
 
@@ -64,6 +65,19 @@ test("who uses all comes last while the host is busy, and no longer when it has 
   busy = 0.5;
   await pass(turns, 4, [polite, hungry]);
   expect([isLast(polite), isLast(hungry), turns.last]).toEqual([false, false, 0]);
+});
+
+test("nobody comes before a machine that is new, and it before those that use all", async () => {
+  const turns = turnsOfShop();
+  const [settled] = (await settle(turns, 0.9)) as [Neighbour];
+  const [booting] = (await settle(turns, 0.9)) as [Neighbour];
+  now -= 3 * LOOK_MS;
+  await pass(turns, 1, [settled, booting]);
+  expect([isLast(settled), isLast(booting)]).toEqual([false, false]);
+  await pass(turns, 1, [settled, booting]);
+  expect([isLast(settled), isLast(booting)]).toEqual([true, false]);
+  await pass(turns, 1, [settled, booting]);
+  expect([isLast(settled), isLast(booting)], "it has had its time").toEqual([false, false]);
 });
 
 test("who stops wanting all comes last no longer, and others that do stay", async () => {

@@ -61,7 +61,7 @@ export function platformMetrics(registry: Registry, parts: PlatformParts): void 
     registers,
   });
   new Counter({
-    name: "hibernaut_connections_dropped_total",
+    name: "hibernaut_network_connections_dropped_total",
     help: "First packets of connections that the kernel dropped, because their address opened too many per second.",
     registers,
     async collect() {
