@@ -14,6 +14,14 @@ import { freePort } from "../../../../scripts/lib/free-port.mjs";
 import { findTool, TEST_TOOLS, toolEnvironment } from "../../../../scripts/lib/test-tools.mjs";
 import { openTempFolder } from "../../../platform/test/helpers/temp.ts";
 
+/** Runs a program of Swift's that looks for `swift.conf` in a directory, and not in /etc/swift, before it reads its own `swift_dir`. */
+const ELSEWHERE = `
+import runpy, sys
+from swift.common import utils
+utils.set_swift_dir(sys.argv[1])
+sys.argv = sys.argv[2:]
+runpy.run_path(sys.argv[0], run_name="__main__")`;
+const PYTHON = "/usr/bin/python3";
 const SERVERS = ["account", "container", "object"] as const;
 /** Only a fault reaches it. Python starts slowly next to emulated guests. */
 const START_MS = 60_000;
@@ -38,12 +46,16 @@ export async function startSwift(): Promise<Swift> {
     PYTHONPATH: join(TEST_TOOLS, "usr/lib/python3/dist-packages"),
     PYTHONDONTWRITEBYTECODE: "1",
   };
-  const begin = (name: string, args: string[]) => {
-    const child = spawn(findTool(name), args, { stdio: "ignore", env: environment });
+  const begin = (name: string, program: string, args: string[]) => {
+    const child = spawn(program, args, { stdio: "ignore", env: environment });
     child.on("error", (error) =>
       console.error(`${name} does not start: ${error.message} (npm run setup -- --tests gets it)`),
     );
     children.push(child);
+  };
+  const beginSwift = (name: string) => {
+    const program = findTool(`swift-${name}`);
+    begin(name, PYTHON, ["-c", ELSEWHERE, folder.path, program, join(folder.path, `${name}.conf`)]);
   };
   const dispose = async () => {
     for (const child of children) {
@@ -64,11 +76,20 @@ export async function startSwift(): Promise<Swift> {
     for (const name of SERVERS) {
       makeRing(folder.path, { name, port: ports[name], environment });
       await writeFile(join(folder.path, `${name}-server.conf`), storageServer(folder.path, name, ports[name]));
-      begin(`swift-${name}-server`, [join(folder.path, `${name}-server.conf`)]);
+      beginSwift(`${name}-server`);
     }
-    begin("memcached", ["-l", "127.0.0.1", "-p", String(cache), "-m", "16", "-u", userInfo().username]);
+    begin("memcached", findTool("memcached"), [
+      "-l",
+      "127.0.0.1",
+      "-p",
+      String(cache),
+      "-m",
+      "16",
+      "-u",
+      userInfo().username,
+    ]);
     await writeFile(join(folder.path, "proxy-server.conf"), proxyServer(folder.path, port, cache));
-    begin("swift-proxy-server", [join(folder.path, "proxy-server.conf")]);
+    beginSwift("proxy-server");
     await vi.waitFor(() => ask(port, "GET", "/healthcheck"), { timeout: START_MS, interval: 200 });
     return {
       port,
