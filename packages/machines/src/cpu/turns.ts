@@ -18,6 +18,8 @@ const CALM_LOOKS = 4;
  * first, which takes most of this under emulation.
  */
 export const NEW_MS = 60_000;
+/** How often at most, in milliseconds: one that crashes and restarts all the time must not be new all the time. */
+export const NEW_AGAIN_MS = 600_000;
 const LETTING = "letting machines come before another one";
 
 interface CpuTurnsOptions {
@@ -46,6 +48,8 @@ interface Running extends Use {
 export class CpuTurns {
   readonly #options: CpuTurnsOptions;
   readonly #running = new Map<string, Running>();
+  /** When machines were new last, by id. */
+  readonly #newAt = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
   #looking = false;
   #calm = CALM_LOOKS;
@@ -62,16 +66,19 @@ export class CpuTurns {
   /** Takes note of a machine that is new or has changed. Nobody comes before one that is new, or sleeps. */
   follow({ id, state, config }: Pick<MachineRecord, "id" | "state" | "config">): void {
     const running = this.#running.get(id);
-    if (state === "running" && running === undefined)
+    if (state === "running" && running === undefined) {
+      const { cpus } = guestSize(config);
       this.#running.set(id, {
-        since: this.#now(),
-        cpus: guestSize(config).cpus,
+        since: this.#begins(id),
+        cpus,
         use: 0,
         last: false,
         at: 0,
         known: false,
         refused: false,
       });
+    }
+    if (state === "destroyed") this.#newAt.delete(id);
     if (state !== "running" && running !== undefined) {
       this.#running.delete(id);
       // Its VMM may be kept, and has to be quick when it wakes.
@@ -105,6 +112,14 @@ export class CpuTurns {
     } finally {
       this.#looking = false;
     }
+  }
+
+  /** When the first minute of a machine that runs now began. */
+  #begins(id: string): number {
+    const [now, before] = [this.#now(), this.#newAt.get(id)];
+    if (before !== undefined && now - before < NEW_AGAIN_MS) return before;
+    this.#newAt.set(id, now);
+    return now;
   }
 
   #now(): number {

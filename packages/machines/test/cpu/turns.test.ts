@@ -1,7 +1,7 @@
 /** Machines that compete for the CPUs of a busy host. Real rules, fake hypervisor. */
 import { beforeEach, expect, test } from "vitest";
 import { SMALL } from "../../../platform/test/helpers/fake-world.ts";
-import { CpuTurns, NEW_MS } from "../../src/cpu/turns.ts";
+import { CpuTurns, NEW_AGAIN_MS, NEW_MS } from "../../src/cpu/turns.ts";
 import { shopForEach } from "../shop.ts";
 
 /** Between two looks, in milliseconds. */
@@ -78,6 +78,19 @@ test("nobody comes before a machine that is new, and it before those that use al
   expect([isLast(settled), isLast(booting)]).toEqual([true, false]);
   await pass(turns, 1, [settled, booting]);
   expect([isLast(settled), isLast(booting)], "it has had its time").toEqual([false, false]);
+  const record = shop.record(booting.id);
+  const again = async () => {
+    settled.use = 0.01;
+    turns.follow({ ...record, state: "restarting" });
+    turns.follow(record);
+    turns.close();
+    await pass(turns, 6, [settled, booting]);
+  };
+  await again();
+  expect(isLast(booting), "it is not new again when it crashes").toBe(true);
+  now += NEW_AGAIN_MS;
+  await again();
+  expect(isLast(booting)).toBe(false);
 });
 
 test("who stops wanting all comes last no longer, and others that do stay", async () => {
