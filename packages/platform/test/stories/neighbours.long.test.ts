@@ -24,8 +24,8 @@ import { useTempFolder } from "../helpers/temp.ts";
 const SECONDS = soakSeconds();
 /** The part of the time in which nobody else is there, to compare with. */
 const QUIET = 0.2;
-/** In which hostile machines boot, in seconds: each takes a CPU for a while, as every new machine does. */
-const BOOTING = 40;
+/** In which hostile machines boot, in seconds, and live their first minute, in which nobody comes before them. */
+const BOOTING = 75;
 /** Between the polite client's requests. */
 const PAUSE_MS = 50;
 const PROGRESS_MS = 60_000;
