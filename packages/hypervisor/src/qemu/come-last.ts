@@ -3,15 +3,20 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { setPriority } from "node:os";
 import { join } from "node:path";
 import { ifAbsent, ifEnded } from "@hibernaut/lib/absence";
+import type { VmmRef } from "../contract.ts";
 import { cpusOf, LAST_NICE, MACHINE_NICE, weightOf } from "./jail/limits.ts";
+import { isAlive } from "./process.ts";
 
 /**
- * Does that, or takes it back. Where there are control groups, `cgroup` is the process's, and alone decides. Returns false without root: who may
- * let a process come later may not take that back. Does nothing for one that has ended. Rejects when the host cannot do it.
+ * Does that, or takes it back. Where there are control groups, `cgroup` is the process's, and alone decides. Returns false without
+ * root: who may let a process come later may not take that back. Does nothing for one that has ended. Rejects when the host
+ * cannot do it.
  */
-export async function comeLast(pid: number, cgroup: string | undefined, last: boolean): Promise<boolean> {
+export async function comeLast(ref: VmmRef, cgroup: string | undefined, last: boolean): Promise<boolean> {
   if (process.getuid?.() !== 0) return false;
-  const done = cgroup === undefined ? setNice(pid, last ? LAST_NICE : MACHINE_NICE) : setWeight(cgroup, last);
+  // Its pid may be another program's by now.
+  if (!(await isAlive(ref))) return true;
+  const done = cgroup === undefined ? setNice(ref.pid, last ? LAST_NICE : MACHINE_NICE) : setWeight(cgroup, last);
   await done.catch(ifEnded(undefined));
   return true;
 }

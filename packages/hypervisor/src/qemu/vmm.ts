@@ -139,7 +139,7 @@ export class QemuVmm implements Vmm {
   }
 
   comeLast(last: boolean): Promise<boolean> {
-    return comeLast(this.ref.pid, this.#cgroup, last);
+    return comeLast(this.ref, this.#cgroup, last);
   }
 
   async state(): Promise<"running" | "paused"> {
