@@ -5,8 +5,10 @@
  */
 import { existsSync, realpathSync } from "node:fs";
 import module from "node:module";
+import os from "node:os";
 import { fileURLToPath } from "node:url";
 import { BROUGHT_NODE, isNewEnough, ROOT, startAgain, wayOut } from "./newer-node.js";
+import { serveFlags } from "./serve-flags.js";
 
 const dist = new URL("../dist/", import.meta.url);
 const program = new URL("hibernaut.js", dist);
@@ -14,6 +16,12 @@ if (!isNewEnough(process.version)) {
   if (!existsSync(BROUGHT_NODE) || realpathSync(BROUGHT_NODE) === process.execPath) fail(wayOut(process.version));
   else startAgain(BROUGHT_NODE, process.argv.slice(1), (error) => fail(`${wayOut(process.version)} ${error.message}`));
 } else if (existsSync(program)) {
+  const { execPath, execArgv, argv, env } = process;
+  const now = { execArgv, options: env.NODE_OPTIONS, cpus: os.availableParallelism() };
+  const flags = serveFlags(argv.slice(2), now);
+  // In place of this process: it keeps its number, which those who started it know.
+  if (flags.length > 0 && process.execve)
+    process.execve(execPath, [execPath, ...flags, ...execArgv, ...argv.slice(1)], env);
   // Kept next to the program, so that it is removed with it.
   module.enableCompileCache(fileURLToPath(new URL("cache", dist)));
   void import(program.href);

@@ -116,6 +116,14 @@ export interface VmmUsage {
   anonymousBytes: number;
 }
 
+/** What one of a VMM's threads has had of the host's CPUs since it began. */
+export interface ThreadTimes {
+  /** How long it ran, in milliseconds. */
+  ranMs: number;
+  /** How long it could have run, and others did, in milliseconds. */
+  waitedMs: number;
+}
+
 /** A file of a disk, and a copy of it. Absolute paths. */
 export interface DiskCopy {
   from: string;
@@ -167,6 +175,8 @@ export interface Vmm {
   onStalled: (reason: string | undefined) => void;
   /** Returns what the process takes of the host at the moment. Undefined once it has ended. */
   usage(): Promise<VmmUsage | undefined>;
+  /** Returns what its threads have had of the host's CPUs, by thread. Undefined once it has ended, and where the kernel does not tell. */
+  threadTimes(): Promise<ReadonlyMap<number, ThreadTimes> | undefined>;
   /**
    * Returns how much of the guest's memory is in the VMM alone, in bytes: what it has written to of a memory that is others',
    * too. 0 for a guest whose memory is all in its file. Rejects once the VMM has ended.

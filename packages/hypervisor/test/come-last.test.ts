@@ -5,11 +5,13 @@ import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { getPriority } from "node:os";
 import { join } from "node:path";
+import { run } from "@hibernaut/lib/exec";
 import { expect, onTestFinished, test } from "vitest";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
 import type { VmmRef } from "../src/contract.ts";
 import { comeLast } from "../src/qemu/come-last.ts";
 import { startTicks } from "../src/qemu/process.ts";
+import { threadTimesOf } from "../src/qemu/thread-times.ts";
 
 const isRoot = process.getuid?.() === 0;
 
@@ -25,14 +27,15 @@ async function started(): Promise<ChildProcess & { pid: number; vmm: VmmRef }> {
 test.runIf(isRoot)("its session and its threads come later, and as before", async () => {
   const child = await started();
   const session = `/proc/${child.pid}/autogroup`;
-  const nices = async () => [
+  const places = async () => [
+    (await run("chrt", ["--pid", String(child.pid)], { timeoutMs: 10_000 })).stdout.match(/SCHED_\w+/)?.[0],
     getPriority(child.pid),
     existsSync(session) ? Number((await readFile(session, "utf8")).split(" ").at(-1)) : getPriority(child.pid),
   ];
   expect(await comeLast(child.vmm, undefined, true)).toBe(true);
-  expect(await nices()).toEqual([10, 10]);
+  expect(await places()).toEqual(["SCHED_IDLE", 19, 19]);
   expect(await comeLast(child.vmm, undefined, false)).toBe(true);
-  expect(await nices()).toEqual([5, 5]);
+  expect(await places()).toEqual(["SCHED_OTHER", 5, 5]);
 });
 
 test.runIf(isRoot)("where it has a control group, that gets a weight by the CPUs that it was given", async () => {
@@ -45,6 +48,31 @@ test.runIf(isRoot)("where it has a control group, that gets a weight by the CPUs
   await comeLast(child.vmm, cgroup, false);
   expect(await weight()).toBe("200");
   expect(getPriority(child.pid), "the group alone decides").toBe(getPriority());
+});
+
+test.runIf(isRoot)("its group is idle where the kernel has that, and then has its weight again", async () => {
+  const [child, cgroup] = [await started(), await tempFolder()];
+  await writeFile(join(cgroup, "cpu.max"), "250000 100000\n");
+  for (const file of ["cpu.weight", "cpu.idle"]) await writeFile(join(cgroup, file), "");
+  const group = () => Promise.all(["cpu.idle", "cpu.weight"].map((file) => readFile(join(cgroup, file), "utf8")));
+  await comeLast(child.vmm, cgroup, true);
+  expect(await group()).toEqual(["1", ""]);
+  await comeLast(child.vmm, cgroup, false);
+  expect(await group(), "which the kernel has forgotten").toEqual(["0", "200"]);
+});
+
+test.runIf(isRoot)("what its threads had of the CPUs is known, until it ends", async () => {
+  const child = spawn("sh", ["-c", "while :; do :; done"], { detached: true, stdio: "ignore" });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  await once(child, "spawn");
+  const { pid = 0 } = child;
+  const vmm = { machineId: "greedy", pid, startTicks: (await startTicks(pid)) ?? "" };
+  await expect.poll(async () => (await threadTimesOf(vmm))?.get(pid)?.ranMs).toBeGreaterThan(20);
+  expect((await threadTimesOf(vmm))?.get(pid)?.waitedMs).toBeGreaterThanOrEqual(0);
+  expect(await threadTimesOf({ ...vmm, startTicks: "1" }), "another program's").toBeUndefined();
+  child.kill("SIGKILL");
+  await once(child, "exit");
+  expect(await threadTimesOf(vmm)).toBeUndefined();
 });
 
 test.runIf(isRoot)("a program that has the pid of one that has ended is left alone", async () => {

@@ -121,6 +121,8 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>, {
         const usage = await guest.vmm.usage();
         expect(usage?.cpuMs).toBeGreaterThan(0);
         expect(usage?.residentBytes).toBeGreaterThan(1024 * 1024);
+        const threads = [...((await guest.vmm.threadTimes())?.values() ?? [])];
+        expect(threads.reduce((sum, { ranMs }) => sum + ranMs, 0)).toBeGreaterThan(0);
       });
 
       test("is captured again and again", async () => {
@@ -299,6 +301,7 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>, {
       await vmm.kill();
       await expect(vmm.state()).rejects.toThrow();
       expect(await vmm.usage()).toBeUndefined();
+      expect(await vmm.threadTimes()).toBeUndefined();
       expect(vmm.failure, "its guest did not crash").toBeUndefined();
     });
 

@@ -61,7 +61,7 @@ export class ControllerSet {
     });
     this.turns = new CpuTurns({
       host: deps.hostCpu ?? new HostCpu(),
-      cpuMs: async (id) => (await this.#controllers.get(id)?.usage())?.cpuMs,
+      threadTimes: async (id) => this.#controllers.get(id)?.threadTimes(),
       comeLast: async (id, last) => (await this.#controllers.get(id)?.comeLast(last)) ?? true,
     });
   }

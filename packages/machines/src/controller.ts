@@ -6,7 +6,7 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import { isResting, type MachineRecord, mayTravel } from "@hibernaut/domain/machine";
 import { Steps } from "@hibernaut/domain/operation";
 import type { Listener } from "@hibernaut/guest";
-import type { VmmRef, VmmUsage } from "@hibernaut/hypervisor";
+import type { ThreadTimes, VmmRef, VmmUsage } from "@hibernaut/hypervisor";
 import { abortable, never, within } from "@hibernaut/lib/async";
 import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
@@ -262,6 +262,11 @@ export class MachineController {
   /** Returns what the machine's VMM, or its kept one, takes of the host. Undefined without one. */
   async usage(): Promise<VmmUsage | undefined> {
     return (this.#guest.live ?? this.#guest.kept)?.vmm.usage();
+  }
+
+  /** Returns what its VMM, or its kept one, has had of the host's CPUs: see {@link Vmm.threadTimes}. Undefined without one. */
+  async threadTimes(): Promise<ReadonlyMap<number, ThreadTimes> | undefined> {
+    return (this.#guest.live ?? this.#guest.kept)?.vmm.threadTimes();
   }
 
   /** Returns how much of its guest's memory is in its VMM alone, in bytes: see {@link Vmm.ownMemory}. */

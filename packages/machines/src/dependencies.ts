@@ -92,7 +92,7 @@ export interface MachineDependencies {
   /** How much memory is left. By default, what the kernel says. */
   hostMemory?: Pick<HostMemory, "available">;
   /** How busy the CPUs are. By default, what the kernel says. */
-  hostCpu?: Pick<HostCpu, "busy">;
+  hostCpu?: Pick<HostCpu, "busy" | "count">;
   /** How much disk apps may take. By default, as much as there is. */
   diskQuota?: Pick<DiskQuota, "require" | "requireForStart">;
   /** Is told what happens to machines, for metrics and traces. By default, nobody is. */

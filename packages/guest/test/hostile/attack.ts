@@ -107,6 +107,7 @@ class SocketVmm implements Vmm {
   openChannel = async () => this.#channel;
   usage = async () => undefined;
   ownMemory = async () => 0;
+  threadTimes = async () => undefined;
   comeLast = async () => false;
   state = async () => "running" as const;
   run = async () => {};

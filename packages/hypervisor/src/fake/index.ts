@@ -13,6 +13,7 @@ import {
   type Hypervisor,
   type HypervisorIdentity,
   type KeptDisks,
+  type ThreadTimes,
   type Vmm,
   VmmFailed,
   VmmHeld,
@@ -58,6 +59,8 @@ class FakeProcess {
   comesLast = false;
   /** CPU time that it has used, in milliseconds. */
   cpuMs = 1000;
+  /** How long it waited for a CPU, in milliseconds. */
+  waitedMs = 0;
 
   constructor(ref: VmmRef, identity: HypervisorIdentity, spec: VmmSpec, end: () => void) {
     this.ref = ref;
@@ -204,6 +207,11 @@ class FakeVmm implements Vmm {
     return (
       process && { cpuMs: process.cpuMs, residentBytes: process.spec.memoryMb * MB, anonymousBytes: ANONYMOUS_MB * MB }
     );
+  }
+
+  async threadTimes(): Promise<ReadonlyMap<number, ThreadTimes> | undefined> {
+    const process = this.#host.processes.get(this.ref.pid);
+    return process && new Map([[process.ref.pid, { ranMs: process.cpuMs, waitedMs: process.waitedMs }]]);
   }
 
   /** As if a guest that began with others had written a little. */

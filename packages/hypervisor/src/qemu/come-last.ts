@@ -2,10 +2,15 @@
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { setPriority } from "node:os";
 import { join } from "node:path";
-import { ifAbsent, ifEnded } from "@hibernaut/lib/absence";
+import { ifAbsent } from "@hibernaut/lib/absence";
+import { run } from "@hibernaut/lib/exec";
 import type { VmmRef } from "../contract.ts";
 import { cpusOf, LAST_NICE, MACHINE_NICE, weightOf } from "./jail/limits.ts";
 import { isAlive } from "./process.ts";
+
+/** `chrt` takes milliseconds, and longer on a host where everyone waits. */
+const POLICY_TIMEOUT_MS = 10_000;
+const AUTOGROUPS = "/proc/sys/kernel/sched_autogroup_enabled";
 
 /**
  * Does that, or takes it back. Where there are control groups, `cgroup` is the process's, and alone decides. Returns false without
@@ -16,23 +21,45 @@ export async function comeLast(ref: VmmRef, cgroup: string | undefined, last: bo
   if (process.getuid?.() !== 0) return false;
   // Its pid may be another program's by now.
   if (!(await isAlive(ref))) return true;
-  const done = cgroup === undefined ? setNice(ref.pid, last ? LAST_NICE : MACHINE_NICE) : setWeight(cgroup, last);
-  await done.catch(ifEnded(undefined));
+  const done = cgroup === undefined ? setThreads(ref.pid, last) : setGroup(cgroup, last);
+  await done.catch(async (error: unknown) => {
+    if (await isAlive(ref)) throw error;
+  });
   return true;
 }
 
-async function setWeight(cgroup: string, last: boolean): Promise<void> {
+/** A group that is idle gives its CPU away in the moment in which another one wants it, where the kernel has that (Linux 5.15). */
+async function setGroup(cgroup: string, last: boolean): Promise<void> {
+  const set = (file: string, value: string) => writeFile(join(cgroup, file), value, { flag: "r+" });
+  const idle = await set("cpu.idle", last ? "1" : "0").then(() => true, ifAbsent(false));
+  if (idle && last) return; // and has no weight
   // What it was given: a QEMU that was taken over could say something else of itself.
   const cpus = cpusOf(await readFile(join(cgroup, "cpu.max"), "utf8"));
-  await writeFile(join(cgroup, "cpu.weight"), String(weightOf(cpus, last)), { flag: "r+" });
+  await set("cpu.weight", String(weightOf(cpus, last)));
 }
 
 /** Of its session, as many kernels share the CPUs among sessions first (sched(7), autogroups), and of its threads. */
-async function setNice(pid: number, nice: number): Promise<void> {
+async function setThreads(pid: number, last: boolean): Promise<void> {
+  ungrouped ??= ungroup();
+  await ungrouped;
+  const nice = last ? LAST_NICE : MACHINE_NICE;
   const threads = await readdir(`/proc/${pid}/task`);
   for (const thread of threads) setOf(Number(thread), nice);
   // Not every kernel has these groups.
   await writeFile(`/proc/${pid}/autogroup`, String(nice), { flag: "r+" }).catch(ifAbsent(undefined));
+  // As an idle group does.
+  const policy = ["--all-tasks", last ? "--idle" : "--other", "--pid", "0", String(pid)];
+  await run("chrt", policy, { timeoutMs: POLICY_TIMEOUT_MS }).catch(ifAbsent(undefined));
+}
+
+let ungrouped: Promise<void> | undefined;
+
+/**
+ * Lets the kernel share CPUs among threads, not among sessions first: there an idle thread is as good as any other of a session
+ * of its own. It does not help those who have no desktop. A host that keeps it has the nice value of sessions.
+ */
+async function ungroup(): Promise<void> {
+  await writeFile(AUTOGROUPS, "0", { flag: "r+" }).catch(() => {}); // there are none, or it is not ours to say
 }
 
 function setOf(thread: number, nice: number): void {

@@ -13,6 +13,7 @@ import { flush } from "@hibernaut/lib/durable";
 import {
   type HypervisorIdentity,
   type KeptDisks,
+  type ThreadTimes,
   type Vmm,
   type VmmRef,
   VmmSilent,
@@ -32,6 +33,7 @@ import { INHERITED_FD, killProcess, usageOf, watchExit } from "./process.ts";
 import { type Qmp, QmpError, QmpTimeout } from "./qmp.ts";
 import { atMost, STREAM_CAPABILITIES, saveDevices } from "./save-devices.ts";
 import { endStalls } from "./stall.ts";
+import { threadTimesOf } from "./thread-times.ts";
 
 /** States of a stream that has ended (MigrationStatus in QEMU's QAPI schema). */
 const STREAM_ENDED = new Set(["none", "completed", "failed", "cancelled"]);
@@ -132,6 +134,10 @@ export class QemuVmm implements Vmm {
 
   usage(): Promise<VmmUsage | undefined> {
     return usageOf(this.ref);
+  }
+
+  threadTimes(): Promise<ReadonlyMap<number, ThreadTimes> | undefined> {
+    return threadTimesOf(this.ref);
   }
 
   async ownMemory(): Promise<number> {

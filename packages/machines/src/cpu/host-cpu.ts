@@ -1,5 +1,6 @@
 /** How busy the CPUs of the host are. */
 import { readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 
 /** Fields of the first line of /proc/stat, after its name (proc_stat(5)): time in which a CPU had nothing to run. */
 const IDLE = [3, 4];
@@ -7,6 +8,8 @@ const IDLE = [3, 4];
 const COUNTED = 8;
 
 export class HostCpu {
+  /** How many there are for this process and its machines. */
+  readonly count = availableParallelism();
   readonly #file: string;
   #before = { idle: 0, all: 0 };
 

@@ -1,32 +1,102 @@
 /** Who comes last when the machines of a host want more CPU than it has. Pure. */
+import type { ThreadTimes } from "@hibernaut/hypervisor";
 
-/** What a machine used lately, as a part of its own CPUs: one with many cannot make others look modest. */
-export interface Use {
-  use: number;
+/** What a machine had of its own CPUs lately: as a part of them, so that one with many cannot make others look modest. */
+export interface Share {
+  /** The part of the time in which it ran. */
+  ran: number;
+  /** In which it could have run, and others did. Of several threads the sum: it may be more than 1. */
+  waited: number;
+}
+
+export interface Contender extends Share {
+  /** How many looks tell that. */
+  looks: number;
   /** Whether others come before it. */
   last: boolean;
+  /** Nobody comes before it, whatever it wants. */
+  spared: boolean;
 }
 
 /** The part of a host's CPU time from which on its machines wait for each other. */
 export const BUSY = 0.85;
 /**
- * A machine comes last that uses more than this part of what the greediest one does, and no longer below the lower one. The gap
- * keeps machines from changing back and forth: what is between them stays as it is.
+ * A machine comes last that wants more than this part of what the greediest one does, and no longer when it wants less than the
+ * lower one. The gap keeps machines from changing back and forth: what is between them stays as it is.
  */
 const LAST_ABOVE = 0.5;
-const NOT_BELOW = 0.25;
-/** Nobody waits long for one that uses less of its CPUs. */
+const NOT_BELOW = 0.4;
+/** Nobody waits long for one that wants less of its CPUs. */
 const LEAST = 0.1;
+/**
+ * Where everyone waits for everyone, all seem to want everything: then only those come last that also had more than this part of what
+ * the greediest one had.
+ */
+const HAD_ABOVE = 0.7;
+/** One look may show anything. */
+const LOOKS = 2;
+/**
+ * One that comes last gets its place back for a moment when it had less than this part of an even share, and less than half of
+ * {@link LEAST}: what else the host does may want all, and comes before it.
+ */
+const STARVED = 0.1;
+
+/**
+ * What a machine wants: the part that it runs of the time in which it waits for nobody. One that never stops wants all, even if many
+ * like it leave it little, and one that answers now and then wants little, even if it waits long for each answer.
+ */
+export function wants({ ran, waited }: Share): number {
+  return ran === 0 ? 0 : ran / Math.max(ran, 1 - waited);
+}
 
 /**
  * Returns for each machine whether it comes last. A kernel that shares time evenly lets one that only wants a moment wait
- * until the turns of others end, and an answer takes many moments. So those that use little come before those that use much,
+ * until the turns of others end, and an answer takes many moments. So those that want little come before those that want much,
  * which share the rest: that is nearly all, since the others use little. Nobody comes before what it would be without
- * this: a machine cannot gain by what others of its owner do.
+ * this: a machine cannot gain by what others of its owner do. `even` is the share of its CPUs that each would have.
  */
-export function whoComesLast(machines: readonly Use[]): boolean[] {
-  const most = Math.max(0, ...machines.map(({ use }) => use));
-  const lasts = machines.map(({ use, last }) => use > Math.max(LEAST, (last ? NOT_BELOW : LAST_ABOVE) * most));
+export function whoComesLast(machines: readonly Contender[], even = 1): boolean[] {
+  const greediest = { wants: most(machines.map(wants)), ran: most(machines.map(({ ran }) => ran)) };
+  const starved = Math.min(LEAST / 2, STARVED * even);
+  const lasts = machines.map((machine) => {
+    if (machine.spared || machine.looks < LOOKS) return false;
+    const wanted = wants(machine) / greediest.wants;
+    if (wants(machine) <= LEAST) return false;
+    if (machine.last) return wanted > NOT_BELOW && machine.ran >= starved;
+    return wanted > LAST_ABOVE && machine.ran > HAD_ABOVE * greediest.ran;
+  });
   // There is nobody to come before.
   return lasts.includes(false) ? lasts : lasts.map(() => false);
+}
+
+/**
+ * Returns the index of a machine that comes last perhaps by mistake: one that has to wait may seem to want all. Whether it does, only
+ * shows when it has its place back for a moment. That is the one that had least, as a greedy one has what is left.
+ */
+export function whoIsDoubted(machines: readonly Contender[]): number | undefined {
+  const lasts = [...machines.entries()].filter(([, { last }]) => last);
+  return lasts.toSorted(([, a], [, b]) => a.ran - b.ran)[0]?.[0];
+}
+
+/**
+ * What a machine with that number of CPUs had between two looks, `passedMs` apart. Threads that have ended meanwhile take with them
+ * what they had; those that are new have had all of it since.
+ */
+export function shareSince(
+  before: ReadonlyMap<number, ThreadTimes>,
+  now: ReadonlyMap<number, ThreadTimes>,
+  { passedMs, cpus }: { passedMs: number; cpus: number },
+): Share {
+  const share = { ran: 0, waited: 0 };
+  for (const [thread, { ranMs, waitedMs }] of now) {
+    const { ranMs: ranBefore, waitedMs: waitedBefore } = before.get(thread) ?? { ranMs: 0, waitedMs: 0 };
+    // Never less: another thread may have its number.
+    share.ran += Math.max(0, ranMs - ranBefore) / passedMs / cpus;
+    share.waited += Math.max(0, waitedMs - waitedBefore) / passedMs / cpus;
+  }
+  return share;
+}
+
+function most(numbers: readonly number[]): number {
+  return Math.max(0, ...numbers);
 }

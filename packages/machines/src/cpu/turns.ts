@@ -4,13 +4,15 @@
  */
 import { guestSize } from "@hibernaut/domain/config";
 import type { MachineRecord } from "@hibernaut/domain/machine";
+import type { ThreadTimes } from "@hibernaut/hypervisor";
 import { background, reportFault } from "@hibernaut/lib/background";
-import { BUSY, type Use, whoComesLast } from "./rules.ts";
+import type { HostCpu } from "./host-cpu.ts";
+import { BUSY, type Contender, shareSince, whoComesLast, whoIsDoubted } from "./rules.ts";
 
 /** How often that is looked at, in milliseconds: for this long, a machine that begins to use all may hold up others. */
 const LOOK_MS = 500;
-/** How much the newest look counts, against all before: what a machine did is half forgotten after one look. */
-const NEWEST = 0.5;
+/** How much the newest look counts, against all before: what a machine did is half forgotten after three seconds. */
+const NEWEST = 0.1;
 /** Looks at a host that is not busy, after which nobody comes last any more. */
 const CALM_LOOKS = 4;
 /**
@@ -19,25 +21,28 @@ const CALM_LOOKS = 4;
  */
 export const NEW_MS = 60_000;
 /** How often at most, in milliseconds: one that crashes and restarts all the time must not be new all the time. */
-export const NEW_AGAIN_MS = 600_000;
+export const NEW_AGAIN_MS = 3_600_000;
+/** How many looks apart one that comes last has to show whether it does so rightly: see {@link whoIsDoubted}. */
+const DOUBT_LOOKS = 40;
+const UNKNOWN = { ran: 0, waited: 0, looks: 0 };
 const LETTING = "letting machines come before another one";
 
 interface CpuTurnsOptions {
-  host: { busy(): number };
-  /** Returns the CPU time that a machine's VMM has used, in milliseconds. Undefined without one. */
-  cpuMs(id: string): Promise<number | undefined>;
+  host: Pick<HostCpu, "busy" | "count">;
+  /** See {@link Vmm.threadTimes}. */
+  threadTimes(id: string): Promise<ReadonlyMap<number, ThreadTimes> | undefined>;
   /** See {@link Vmm.comeLast}. */
   comeLast(id: string, last: boolean): Promise<boolean>;
   /** Milliseconds of a steady clock. */
   now?: () => number;
 }
 
-interface Running extends Use {
+interface Running extends Contender {
   /** When it began, in milliseconds. */
   since: number;
   cpus: number;
-  /** Of the last look: the CPU time, and when that was, in milliseconds. */
-  cpuMs?: number;
+  /** What the last look saw, and when that was, in milliseconds. */
+  times?: ReadonlyMap<number, ThreadTimes>;
   at: number;
   /** Whether the platform knows `last`: a VMM that it found may be anything. */
   known: boolean;
@@ -53,6 +58,8 @@ export class CpuTurns {
   #timer: NodeJS.Timeout | undefined;
   #looking = false;
   #calm = CALM_LOOKS;
+  /** How often it was looked at a busy host. */
+  #doubted = 0;
 
   constructor(options: CpuTurnsOptions) {
     this.#options = options;
@@ -71,9 +78,10 @@ export class CpuTurns {
       this.#running.set(id, {
         since: this.#begins(id),
         cpus,
-        use: 0,
+        ...UNKNOWN,
         last: false,
         at: 0,
+        spared: false,
         known: false,
         refused: false,
       });
@@ -102,9 +110,7 @@ export class CpuTurns {
       this.#calm = this.#options.host.busy() >= BUSY ? 0 : this.#calm + 1;
       const machines = [...this.#running].filter(([, { refused }]) => !refused);
       if (this.#calm < CALM_LOOKS) for (const [id, running] of machines) await this.#measure(id, running);
-      const settled = ({ since }: Running) => this.#now() - since >= NEW_MS;
-      const uses = machines.map(([, running]) => (settled(running) ? running : { use: 0, last: false }));
-      const lasts = this.#calm < CALM_LOOKS ? whoComesLast(uses) : [];
+      const lasts = this.#calm < CALM_LOOKS ? this.#lasts(machines.map(([, running]) => running)) : [];
       for (const [index, [id, running]] of machines.entries())
         await this.#take(id, running, lasts[index] ?? false).catch((error: unknown) =>
           reportFault("background", LETTING, error),
@@ -112,6 +118,15 @@ export class CpuTurns {
     } finally {
       this.#looking = false;
     }
+  }
+
+  #lasts(machines: readonly Running[]): boolean[] {
+    for (const machine of machines) machine.spared = this.#now() - machine.since < NEW_MS;
+    this.#doubted += 1;
+    const doubted = this.#doubted % DOUBT_LOOKS === 0 ? whoIsDoubted(machines) : undefined;
+    if (doubted !== undefined) Object.assign(machines[doubted] ?? {}, UNKNOWN);
+    const wanted = machines.reduce((sum, { cpus }) => sum + cpus, 0);
+    return whoComesLast(machines, this.#options.host.count / wanted);
   }
 
   /** When the first minute of a machine that runs now began. */
@@ -127,15 +142,21 @@ export class CpuTurns {
   }
 
   async #measure(id: string, running: Running): Promise<void> {
-    const cpuMs = await this.#options.cpuMs(id);
+    const times = await this.#options.threadTimes(id);
     const at = this.#now();
-    if (cpuMs === undefined) return;
-    const passed = at - running.at;
-    // What it used while nobody looked says nothing about now.
-    const known = running.cpuMs !== undefined && passed > 0 && passed <= LOOK_MS * CALM_LOOKS;
-    const newest = known ? Math.max(0, (cpuMs - (running.cpuMs ?? 0)) / passed / running.cpus) : 0;
-    running.use = known ? running.use + (newest - running.use) * NEWEST : 0;
-    Object.assign(running, { cpuMs, at });
+    if (times === undefined) return;
+    const passedMs = at - running.at;
+    // What it had while nobody looked says nothing about now.
+    if (running.times === undefined || passedMs <= 0 || passedMs > LOOK_MS * CALM_LOOKS)
+      Object.assign(running, UNKNOWN);
+    else {
+      const newest = shareSince(running.times, times, { passedMs, cpus: running.cpus });
+      running.looks += 1;
+      const counts = Math.max(NEWEST, 1 / running.looks);
+      running.ran += (newest.ran - running.ran) * counts;
+      running.waited += (newest.waited - running.waited) * counts;
+    }
+    Object.assign(running, { times, at });
   }
 
   async #take(id: string, running: Running, last: boolean): Promise<void> {

@@ -1,32 +1,95 @@
 /** Who comes last when machines want more CPU than there is. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type Use, whoComesLast } from "../../src/cpu/rules.ts";
+import { type Contender, shareSince, wants, whoComesLast, whoIsDoubted } from "../../src/cpu/rules.ts";
 
-const uses = (...all: number[]): Use[] => all.map((use) => ({ use, last: false }));
+/** Machines that had these parts of their CPUs, and waited for nobody, or that long. */
+const had = (all: readonly number[], { waited = 0, last = false } = {}): Contender[] =>
+  all.map((ran) => ({ ran, waited, last, looks: 2, spared: false }));
+const one = (ran: number, waited: number, last = false) => had([ran], { waited, last });
+const without = (count: number, ran: number, waited: number) =>
+  had(
+    Array.from({ length: count }, () => ran),
+    { waited },
+  );
 
-test("seven machines that never stop come after one that answers now and then", () => {
-  const greedy = Array.from({ length: 7 }, () => 0.28);
-  expect(whoComesLast(uses(0.03, ...greedy))).toEqual([false, ...greedy.map(() => true)]);
+test("seven machines that never stop come after one that answers now and then, as soon as everyone waits for everyone", () => {
+  expect(wants({ ran: 0.1, waited: 0.5 })).toBeCloseTo(0.2);
+  expect(whoComesLast([...one(0.1, 0.5), ...without(7, 0.27, 0.73)])).toEqual([
+    false,
+    ...without(7, 0, 0).map(() => true),
+  ]);
+});
+
+test("however many there are: each gets next to nothing, and wants all", () => {
+  const greedy = without(80, 0.025, 0.98);
+  expect(whoComesLast([...one(0.01, 0.6), ...greedy])).toEqual([false, ...greedy.map(() => true)]);
+});
+
+test("one that waits so long that it seems to want all does not come last, as it has less than others", () => {
+  expect(wants({ ran: 0.12, waited: 1.5 })).toBe(1);
+  const spared = without(7, 0.22, 0.9).map((machine) => ({ ...machine, spared: true }));
+  expect(whoComesLast([...one(0.12, 1.5), ...spared]), "and those that boot may have all").not.toContain(true);
+  const [polite, ...greedy] = whoComesLast([...one(0.12, 1.5), ...without(7, 0.22, 0.9)]);
+  expect([polite, greedy.includes(false)]).toEqual([false, false]);
+});
+
+test("a single look may show anything", () => {
+  expect(whoComesLast([...one(0, 0), ...one(1, 0).map((machine) => ({ ...machine, looks: 1 }))])).toEqual([
+    false,
+    false,
+  ]);
+});
+
+test("of those that come last, the one that had least is doubted", () => {
+  expect(whoIsDoubted([...one(0.01, 0), ...one(0.2, 1, true), ...one(0.1, 1, true), ...one(0.3, 1, true)])).toBe(2);
+  expect(whoIsDoubted(one(1, 0))).toBeUndefined();
 });
 
 test("with nobody to come before, nobody comes last", () => {
-  expect(whoComesLast(uses(1))).toEqual([false]);
-  expect(whoComesLast(uses(0.7, 0.6, 0.7))).toEqual([false, false, false]);
-  expect(whoComesLast(uses(0, 0.09)), "nobody uses much").toEqual([false, false]);
+  expect(whoComesLast(had([1]))).toEqual([false]);
+  expect(whoComesLast(had([0.7, 0.6, 0.7]))).toEqual([false, false, false]);
+  expect(whoComesLast(had([0, 0.09])), "nobody wants much").toEqual([false, false]);
   expect(whoComesLast([])).toEqual([]);
 });
 
 test("one in the middle stays what it is", () => {
-  const middle = (last: boolean) => whoComesLast([{ use: 0.4, last }, ...uses(0.01, 1)])[0];
+  const middle = (last: boolean) => whoComesLast([...had([0.45], { last }), ...had([0.01, 1])])[0];
   expect([middle(false), middle(true)]).toEqual([false, true]);
 });
 
-test("a machine that uses less never comes after one that uses more and was the same", () => {
+test("one that comes last gets its place back when the host's own programs leave it nothing, not when its likes are many", () => {
+  const pair = [...one(0.01, 0), ...one(0.02, 0.98, true)];
+  expect(whoComesLast(pair, 1)).toEqual([false, false]);
+  expect(whoComesLast(pair, 0.04)).toEqual([false, true]);
+});
+
+test("a machine that wants less never comes after one that wants more, and was the same", () => {
+  const ran = fc.array(fc.double({ min: 0, max: 2, noNaN: true }));
   fc.assert(
-    fc.property(fc.array(fc.double({ min: 0, max: 2, noNaN: true })), fc.boolean(), (all, last) => {
-      const lasts = whoComesLast(all.toSorted((a, b) => a - b).map((use) => ({ use, last })));
+    fc.property(ran, fc.double({ min: 0, max: 4, noNaN: true }), fc.boolean(), (all, waited, last) => {
+      const lasts = whoComesLast(
+        had(
+          all.toSorted((a, b) => a - b),
+          { waited, last },
+        ),
+      );
       expect(lasts.lastIndexOf(false)).toBeLessThan(lasts.includes(true) ? lasts.indexOf(true) : lasts.length);
     }),
   );
+});
+
+test("what a machine had is what its threads had since, also those that are new", () => {
+  const before = new Map([
+    [1, { ranMs: 100, waitedMs: 10 }],
+    [2, { ranMs: 5000, waitedMs: 5000 }], // has ended
+    [3, { ranMs: 70, waitedMs: 70 }], // has ended, and another one has its number
+  ]);
+  const now = new Map([
+    [1, { ranMs: 300, waitedMs: 110 }],
+    [3, { ranMs: 20, waitedMs: 0 }],
+    [4, { ranMs: 200, waitedMs: 300 }],
+  ]);
+  const share = shareSince(before, now, { passedMs: 500, cpus: 2 });
+  expect(share).toEqual({ ran: 0.4, waited: 0.4 });
 });

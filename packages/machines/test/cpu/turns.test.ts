@@ -9,7 +9,7 @@ const LOOK_MS = 500;
 
 let busy = 1;
 let now = 0;
-const shop = shopForEach({ wrap: (deps) => ({ ...deps, hostCpu: { busy: () => 0 } }) });
+const shop = shopForEach({ wrap: (deps) => ({ ...deps, hostCpu: { busy: () => 0, count: 2 } }) });
 beforeEach(() => {
   [busy, now] = [1, 0];
 });
@@ -23,8 +23,11 @@ interface Neighbour {
 /** Looks at the shop's machines by hand. */
 function turnsOfShop(): CpuTurns {
   return new CpuTurns({
-    host: { busy: () => busy },
-    cpuMs: async (id) => shop.host.of(id)[0]?.cpuMs,
+    host: { busy: () => busy, count: 2 },
+    threadTimes: async (id) => {
+      const [process] = shop.host.of(id);
+      return process && new Map([[1, { ranMs: process.cpuMs, waitedMs: process.waitedMs }]]);
+    },
     comeLast: async (id, last) => {
       const [process] = shop.host.of(id);
       if (process !== undefined) process.comesLast = last;
@@ -36,13 +39,14 @@ function turnsOfShop(): CpuTurns {
 
 const isLast = ({ id }: Neighbour) => shop.host.of(id)[0]?.comesLast;
 
-/** Lets time pass until it has been looked at them so often. */
-async function pass(turns: CpuTurns, looks: number, neighbours: readonly Neighbour[]): Promise<void> {
+/** Lets time pass until it has been looked at them so often, while each waits for this many CPUs. */
+async function pass(turns: CpuTurns, looks: number, neighbours: readonly Neighbour[], waits = 0): Promise<void> {
   for (let look = 0; look < looks; look += 1) {
     now += LOOK_MS;
     for (const { id, use } of neighbours) {
       const [process] = shop.host.of(id);
       if (process !== undefined) process.cpuMs += use * LOOK_MS;
+      if (process !== undefined && use > 0) process.waitedMs += waits * LOOK_MS;
     }
     await turns.look();
   }
@@ -71,8 +75,8 @@ test("nobody comes before a machine that is new, and it before those that use al
   const turns = turnsOfShop();
   const [settled] = (await settle(turns, 0.9)) as [Neighbour];
   const [booting] = (await settle(turns, 0.9)) as [Neighbour];
-  now -= 3 * LOOK_MS;
-  await pass(turns, 1, [settled, booting]);
+  now -= 4 * LOOK_MS;
+  await pass(turns, 2, [settled, booting]);
   expect([isLast(settled), isLast(booting)]).toEqual([false, false]);
   await pass(turns, 1, [settled, booting]);
   expect([isLast(settled), isLast(booting)]).toEqual([true, false]);
@@ -103,13 +107,27 @@ test("who stops wanting all comes last no longer, and others that do stay", asyn
   expect([isLast(polite), isLast(reformed), isLast(hungry)]).toEqual([false, false, true]);
 });
 
+test("one that comes last by mistake, because all wait, is found out", async () => {
+  const turns = turnsOfShop();
+  const [polite, hungry, hungrier] = (await settle(turns, 0.25, 0.3, 0.35)) as [Neighbour, Neighbour, Neighbour];
+  const all = [polite, hungry, hungrier];
+  const [idle] = (await settle(turns, 0)) as [Neighbour];
+  await pass(turns, 3, [...all, idle], 2);
+  expect(all.map(isLast), "all seem to want everything").toEqual([true, true, true]);
+  Object.assign(polite, { use: 0.1 });
+  await pass(turns, 36, [...all, idle], 2);
+  expect(all.map(isLast)).toEqual([true, true, true]);
+  await pass(turns, 3, [...all, idle], 0.2);
+  expect(all.map(isLast)).toEqual([false, true, true]);
+});
+
 test("on a host that is not busy nobody asks what machines use", async () => {
   let asked = 0;
   const turns = new CpuTurns({
-    host: { busy: () => 0.3 },
-    async cpuMs() {
+    host: { busy: () => 0.3, count: 2 },
+    async threadTimes() {
       asked += 1;
-      return 0;
+      return undefined;
     },
     comeLast: async () => true,
   });
@@ -137,8 +155,8 @@ test("nobody comes before a machine that falls asleep, or before the VMM that a 
 test("where the host does not let the platform, it asks no more; what fails is tried again", async () => {
   const asked: string[] = [];
   const turns = new CpuTurns({
-    host: { busy: () => 0 },
-    cpuMs: async () => 0,
+    host: { busy: () => 0, count: 2 },
+    threadTimes: async () => undefined,
     comeLast: async (id) => {
       asked.push(id);
       if (id === "fails") throw new Error("no descriptor left");
@@ -161,8 +179,9 @@ test("the platform looks by itself", async () => {
         looked += 1;
         return 0;
       },
+      count: 2,
     },
-    cpuMs: async () => 0,
+    threadTimes: async () => undefined,
     comeLast: async () => true,
   });
   turns.follow({ id: "one", state: "running", config: SMALL });

@@ -35,12 +35,9 @@ export const MACHINE_NICE = 5;
 /** The same of programs that work for the platform: machines come first. */
 export const TASK_NICE = 10;
 
-/**
- * The same of machines that let others come before them: they get a third of the share of others, and a tenth of what the
- * host's own programs do.
- */
-export const LAST_NICE = 10;
-/** The same, as a part of the weight that a control group has. Only machines share by it. */
+/** The same of machines that let others come before them, where a thread cannot be idle. */
+export const LAST_NICE = 19;
+/** The same, as a part of the weight that a control group has, where the kernel has no idle ones. Only machines share by it. */
 const LAST_WEIGHT = 1 / 9;
 
 /** How many CPUs a machine has, from its control group's `cpu.max`. */
