@@ -7,9 +7,13 @@ import { run } from "@hibernaut/lib/exec";
 import type { VmmRef } from "../contract.ts";
 import { cpusOf, LAST_NICE, MACHINE_NICE, weightOf } from "./jail/limits.ts";
 import { isAlive } from "./process.ts";
+import { statOf } from "./process-stat.ts";
 
 /** `chrt` takes milliseconds, and longer on a host where everyone waits. */
 const POLICY_TIMEOUT_MS = 10_000;
+/** The number of a policy in `linux/sched.h`, and the field that it has in proc_pid_stat(5), counted from the third. */
+const SCHED_IDLE = 5;
+const POLICY = 38;
 const AUTOGROUPS = "/proc/sys/kernel/sched_autogroup_enabled";
 
 /**
@@ -47,7 +51,9 @@ async function setThreads(pid: number, last: boolean): Promise<void> {
   for (const thread of threads) setOf(Number(thread), nice);
   // Not every kernel has these groups.
   await writeFile(`/proc/${pid}/autogroup`, String(nice), { flag: "r+" }).catch(ifAbsent(undefined));
-  // As an idle group does.
+  // As an idle group does. Only when that is another one: the program that sets it takes a moment to start.
+  const idle = Number((await statOf({ pid }))[POLICY]) === SCHED_IDLE;
+  if (idle === last) return;
   const policy = ["--all-tasks", last ? "--idle" : "--other", "--pid", "0", String(pid)];
   await run("chrt", policy, { timeoutMs: POLICY_TIMEOUT_MS }).catch(ifAbsent(undefined));
 }
@@ -56,7 +62,7 @@ let ungrouped: Promise<void> | undefined;
 
 /**
  * Lets the kernel share CPUs among threads, not among sessions first: there an idle thread is as good as any other of a session
- * of its own. It does not help those who have no desktop. A host that keeps it has the nice value of sessions.
+ * of its own. Sessions as groups are for desktops. On a host that keeps them, the nice value of the session counts.
  */
 async function ungroup(): Promise<void> {
   await writeFile(AUTOGROUPS, "0", { flag: "r+" }).catch(() => {}); // there are none, or it is not ours to say
