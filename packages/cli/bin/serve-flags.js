@@ -22,6 +22,7 @@ export function serveFlags(args, { execArgv, options = "", cpus }) {
     `--max-semi-space-size=${NEW_OBJECTS_MB}`,
     `--v8-pool-size=${Math.max(1, Math.min(HELPERS, cpus - 1))}`,
   ];
-  const given = `${execArgv.join(" ")} ${options}`;
+  // Node takes both spellings.
+  const given = `${execArgv.join(" ")} ${options}`.replace(/_/g, "-");
   return wanted.filter((flag) => !given.includes(String(flag.split("=")[0])));
 }

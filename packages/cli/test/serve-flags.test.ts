@@ -13,7 +13,7 @@ test("only the platform has flags, whatever options come first", () => {
 test("one that has them does not start again, and those of the user count", () => {
   const flags = serveFlags(["serve"], now);
   expect(serveFlags(["serve"], { ...now, execArgv: flags })).toEqual([]);
-  expect(serveFlags(["serve"], { ...now, options: "--max-semi-space-size=64" })).toEqual(["--v8-pool-size=1"]);
+  expect(serveFlags(["serve"], { ...now, options: "--max_semi_space_size=64" })).toEqual(["--v8-pool-size=1"]);
 });
 
 test("the collector has at most as many helpers as Node gives it, and one on the smallest host", () => {

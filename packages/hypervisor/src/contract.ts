@@ -183,8 +183,8 @@ export interface Vmm {
    */
   ownMemory(): Promise<number>;
   /**
-   * Lets other guests come before this one when they want the same CPUs, which leaves it a part, or takes that back. Returns false
-   * where the host does not let the platform.
+   * Lets other guests come before this one when they want the same CPUs, which leaves it what they do not want, or takes that
+   * back. Returns false where the host does not let the platform.
    */
   comeLast(last: boolean): Promise<boolean>;
   /** Whether the guest's CPUs are running. Rejects with {@link VmmSilent} when it does not answer in time. */

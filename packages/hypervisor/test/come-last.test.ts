@@ -24,18 +24,38 @@ async function started(): Promise<ChildProcess & { pid: number; vmm: VmmRef }> {
   return Object.assign(child, { pid, vmm: { machineId: "sleeper", pid, startTicks: (await startTicks(pid)) ?? "" } });
 }
 
-test.runIf(isRoot)("its session and its threads come later, and as before", async () => {
+test.runIf(isRoot)("its threads and its session come later, and as before", async () => {
   const child = await started();
   const session = `/proc/${child.pid}/autogroup`;
-  const places = async () => [
-    (await run("chrt", ["--pid", String(child.pid)], { timeoutMs: 10_000 })).stdout.match(/SCHED_\w+/)?.[0],
-    getPriority(child.pid),
-    existsSync(session) ? Number((await readFile(session, "utf8")).split(" ").at(-1)) : getPriority(child.pid),
-  ];
+  const place = async () => {
+    const { stdout } = await run("chrt", ["--pid", String(child.pid)], { timeoutMs: 10_000 });
+    const nice = existsSync(session) ? Number((await readFile(session, "utf8")).split(" ").at(-1)) : undefined;
+    return [stdout.match(/SCHED_\w+/)?.[0], nice];
+  };
+  const unlessThereAreNone = (nice: number) => (existsSync(session) ? nice : undefined);
   expect(await comeLast(child.vmm, undefined, true)).toBe(true);
-  expect(await places()).toEqual(["SCHED_IDLE", 19, 19]);
+  expect(await place()).toEqual(["SCHED_IDLE", unlessThereAreNone(19)]);
   expect(await comeLast(child.vmm, undefined, false)).toBe(true);
-  expect(await places()).toEqual(["SCHED_OTHER", 5, 5]);
+  expect(await place()).toEqual(["SCHED_OTHER", unlessThereAreNone(5)]);
+});
+
+test.runIf(isRoot)("a change that ended half-way is made whole", async () => {
+  // Node has threads of its own.
+  const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { detached: true, stdio: "ignore" });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  await once(child, "spawn");
+  const { pid = 0 } = child;
+  const vmm = { machineId: "half", pid, startTicks: (await startTicks(pid)) ?? "" };
+  const policies = async () => {
+    const { stdout } = await run("chrt", ["--all-tasks", "--pid", String(pid)], { timeoutMs: 10_000 });
+    return new Set(stdout.match(/SCHED_\w+/g));
+  };
+  await expect.poll(async () => (await threadTimesOf(vmm))?.size).toBeGreaterThan(4);
+  await comeLast(vmm, undefined, true);
+  await run("chrt", ["--other", "--pid", "0", String(pid)], { timeoutMs: 10_000 });
+  expect((await policies()).size).toBe(2);
+  await comeLast(vmm, undefined, false);
+  expect([...(await policies())]).toEqual(["SCHED_OTHER"]);
 });
 
 test.runIf(isRoot)("where it has a control group, that gets a weight by the CPUs that it was given", async () => {

@@ -12,10 +12,9 @@ import { PAGE, piecesOf, READ_BYTES, rangesOf } from "@hibernaut/lib/page-ranges
 import { copyLeavingRoom } from "@hibernaut/lib/roomy-copy";
 import { Semaphore } from "@hibernaut/lib/semaphore";
 import { besideMemory } from "../contract.ts";
+import { hasCapability } from "./capabilities.ts";
 import { anonymousIn, isOwn, type Mapping, mappingOf, pagesOf } from "./mapped-file.ts";
 
-/** The bit of CAP_SYS_PTRACE, which reading the memory of another user's process takes (capabilities(7)). */
-const PTRACE = 19n;
 /** Where Yama says who may do that; at 3, nobody (https://docs.kernel.org/admin-guide/LSM/Yama.html). */
 const YAMA = "/proc/sys/kernel/yama/ptrace_scope";
 const NOBODY = 3;
@@ -29,10 +28,8 @@ const copying = new Semaphore(COPIES_AT_ONCE);
 
 /** Whether this process may read the memory of QEMUs that run as other users. */
 export async function maySeeMemory(): Promise<boolean> {
-  const status = await readFile("/proc/self/status", "utf8");
-  const rights = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? "0"}`);
   const scope = await readFile(YAMA, "utf8").catch(() => "0");
-  return ((rights >> PTRACE) & 1n) === 1n && Number(scope) < NOBODY;
+  return Number(scope) < NOBODY && (await hasCapability("CAP_SYS_PTRACE"));
 }
 
 /** Whose memory, and where it is. */

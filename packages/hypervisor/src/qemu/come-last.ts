@@ -1,13 +1,13 @@
 /** Lets other QEMUs come before one that want the same CPUs. */
 import { readdir, readFile, writeFile } from "node:fs/promises";
-import { setPriority } from "node:os";
 import { join } from "node:path";
-import { ifAbsent } from "@hibernaut/lib/absence";
+import { ifAbsent, ifEnded } from "@hibernaut/lib/absence";
 import { run } from "@hibernaut/lib/exec";
 import type { VmmRef } from "../contract.ts";
+import { hasCapability } from "./capabilities.ts";
 import { cpusOf, LAST_NICE, MACHINE_NICE, weightOf } from "./jail/limits.ts";
 import { isAlive } from "./process.ts";
-import { statOf } from "./process-stat.ts";
+import { fieldsOf } from "./process-stat.ts";
 
 /** `chrt` takes milliseconds, and longer on a host where everyone waits. */
 const POLICY_TIMEOUT_MS = 10_000;
@@ -18,11 +18,11 @@ const AUTOGROUPS = "/proc/sys/kernel/sched_autogroup_enabled";
 
 /**
  * Does that, or takes it back. Where there are control groups, `cgroup` is the process's, and alone decides. Returns false without
- * root: who may let a process come later may not take that back. Does nothing for one that has ended. Rejects when the host
- * cannot do it.
+ * the right to take it back (CAP_SYS_NICE). Does nothing for one that has ended. Rejects when the host cannot do it, perhaps
+ * half-way: then it can be asked again.
  */
 export async function comeLast(ref: VmmRef, cgroup: string | undefined, last: boolean): Promise<boolean> {
-  if (process.getuid?.() !== 0) return false;
+  if (!(await hasCapability("CAP_SYS_NICE"))) return false;
   // Its pid may be another program's by now.
   if (!(await isAlive(ref))) return true;
   const done = cgroup === undefined ? setThreads(ref.pid, last) : setGroup(cgroup, last);
@@ -42,37 +42,29 @@ async function setGroup(cgroup: string, last: boolean): Promise<void> {
   await set("cpu.weight", String(weightOf(cpus, last)));
 }
 
-/** Of its session, as many kernels share the CPUs among sessions first (sched(7), autogroups), and of its threads. */
+/** Of its threads, as an idle group does, and of its session: see {@link shareAmongThreads}. */
 async function setThreads(pid: number, last: boolean): Promise<void> {
-  ungrouped ??= ungroup();
-  await ungrouped;
   const nice = last ? LAST_NICE : MACHINE_NICE;
-  const threads = await readdir(`/proc/${pid}/task`);
-  for (const thread of threads) setOf(Number(thread), nice);
-  // Not every kernel has these groups.
   await writeFile(`/proc/${pid}/autogroup`, String(nice), { flag: "r+" }).catch(ifAbsent(undefined));
-  // As an idle group does. Only when that is another one: the program that sets it takes a moment to start.
-  const idle = Number((await statOf({ pid }))[POLICY]) === SCHED_IDLE;
-  if (idle === last) return;
+  const threads = await readdir(`/proc/${pid}/task`);
+  const idle = await Promise.all(threads.map((thread) => isIdle(`/proc/${pid}/task/${thread}/stat`)));
+  // A program that starts takes the platform a moment: only when it changes anything.
+  if (!idle.includes(!last)) return;
   const policy = ["--all-tasks", last ? "--idle" : "--other", "--pid", "0", String(pid)];
-  await run("chrt", policy, { timeoutMs: POLICY_TIMEOUT_MS }).catch(ifAbsent(undefined));
+  await run("chrt", policy, { timeoutMs: POLICY_TIMEOUT_MS });
 }
 
-let ungrouped: Promise<void> | undefined;
+/** Undefined for a thread that has ended. */
+async function isIdle(stat: string): Promise<boolean | undefined> {
+  const fields = fieldsOf(await readFile(stat, "utf8").catch(ifEnded("")));
+  return fields[POLICY] === undefined ? undefined : Number(fields[POLICY]) === SCHED_IDLE;
+}
 
 /**
- * Lets the kernel share CPUs among threads, not among sessions first: there an idle thread is as good as any other of a session
- * of its own. Sessions as groups are for desktops. On a host that keeps them, the nice value of the session counts.
+ * Lets the kernel share CPUs among threads. Many share them among sessions first (sched(7), autogroups), which is for desktops: each
+ * QEMU has a session, and an idle thread of one gives nothing up for another. Programs that run already keep their groups, and
+ * so do all on a host that does not allow this: then only the nice value of a session counts.
  */
-async function ungroup(): Promise<void> {
-  await writeFile(AUTOGROUPS, "0", { flag: "r+" }).catch(() => {}); // there are none, or it is not ours to say
-}
-
-function setOf(thread: number, nice: number): void {
-  try {
-    setPriority(thread, nice);
-  } catch (error) {
-    const { info } = error as { info?: { code?: string } };
-    if (info?.code !== "ESRCH") throw error; // else it has ended
-  }
+export async function shareAmongThreads(): Promise<void> {
+  await writeFile(AUTOGROUPS, "0", { flag: "r+" }).catch(() => {}); // there are no groups, or it is not ours to say
 }

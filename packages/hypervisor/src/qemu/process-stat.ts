@@ -51,7 +51,11 @@ export async function hold(ref: Pick<VmmRef, "pid" | "startTicks">): Promise<() 
 export async function statOf({ pid, startTicks = "" }: { pid: number; startTicks?: string }): Promise<string[]> {
   const holding = held.get(keyOf({ pid, startTicks }));
   const stat = await (holding === undefined ? readFile(statFile(pid), "utf8") : readHeld(holding)).catch(ifEnded(""));
-  // The name in field 2 may contain spaces and parentheses: count from its closing one.
+  return fieldsOf(stat);
+}
+
+/** The fields from the third on of what the kernel says. The name, the second, may contain spaces and parentheses. */
+export function fieldsOf(stat: string): string[] {
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
 }
 

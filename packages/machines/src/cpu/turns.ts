@@ -1,15 +1,14 @@
 /**
- * While the CPUs of the host are busy, lets running machines that use little of them come before those that use much: an
+ * While the CPUs of the host are busy, lets running machines that want little of them come before those that want much: an
  * app that answers a request now and then does not wait for its neighbours' endless work.
  */
-import { guestSize } from "@hibernaut/domain/config";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { ThreadTimes } from "@hibernaut/hypervisor";
 import { background, reportFault } from "@hibernaut/lib/background";
 import type { HostCpu } from "./host-cpu.ts";
 import { BUSY, type Contender, shareSince, whoComesLast, whoIsDoubted } from "./rules.ts";
 
-/** How often that is looked at, in milliseconds: for this long, a machine that begins to use all may hold up others. */
+/** How often that is looked at, in milliseconds. A machine that begins to want all may hold up others for six times as long. */
 const LOOK_MS = 500;
 /** How much the newest look counts, against all before: what a machine did is half forgotten after three seconds. */
 const NEWEST = 0.1;
@@ -24,7 +23,7 @@ export const NEW_MS = 60_000;
 export const NEW_AGAIN_MS = 3_600_000;
 /** How many looks apart one that comes last has to show whether it does so rightly: see {@link whoIsDoubted}. */
 const DOUBT_LOOKS = 40;
-const UNKNOWN = { ran: 0, waited: 0, looks: 0 };
+const UNKNOWN = { ran: 0, waited: 0, looks: 0, times: undefined };
 const LETTING = "letting machines come before another one";
 
 interface CpuTurnsOptions {
@@ -40,9 +39,8 @@ interface CpuTurnsOptions {
 interface Running extends Contender {
   /** When it began, in milliseconds. */
   since: number;
-  cpus: number;
   /** What the last look saw, and when that was, in milliseconds. */
-  times?: ReadonlyMap<number, ThreadTimes>;
+  times: ReadonlyMap<number, ThreadTimes> | undefined;
   at: number;
   /** Whether the platform knows `last`: a VMM that it found may be anything. */
   known: boolean;
@@ -58,8 +56,7 @@ export class CpuTurns {
   #timer: NodeJS.Timeout | undefined;
   #looking = false;
   #calm = CALM_LOOKS;
-  /** How often it was looked at a busy host. */
-  #doubted = 0;
+  #busyLooks = 0;
 
   constructor(options: CpuTurnsOptions) {
     this.#options = options;
@@ -71,14 +68,13 @@ export class CpuTurns {
   }
 
   /** Takes note of a machine that is new or has changed. Nobody comes before one that is new, or sleeps. */
-  follow({ id, state, config }: Pick<MachineRecord, "id" | "state" | "config">): void {
+  follow({ id, state }: Pick<MachineRecord, "id" | "state">): void {
     const running = this.#running.get(id);
     if (state === "running" && running === undefined) {
-      const { cpus } = guestSize(config);
       this.#running.set(id, {
         since: this.#begins(id),
-        cpus,
         ...UNKNOWN,
+        doubted: 0,
         last: false,
         at: 0,
         spared: false,
@@ -109,7 +105,9 @@ export class CpuTurns {
     try {
       this.#calm = this.#options.host.busy() >= BUSY ? 0 : this.#calm + 1;
       const machines = [...this.#running].filter(([, { refused }]) => !refused);
-      if (this.#calm < CALM_LOOKS) for (const [id, running] of machines) await this.#measure(id, running);
+      // What it had while nobody looked says nothing about now.
+      if (this.#calm >= CALM_LOOKS) for (const [, running] of machines) Object.assign(running, UNKNOWN);
+      else for (const [id, running] of machines) await this.#measure(id, running);
       const lasts = this.#calm < CALM_LOOKS ? this.#lasts(machines.map(([, running]) => running)) : [];
       for (const [index, [id, running]] of machines.entries())
         await this.#take(id, running, lasts[index] ?? false).catch((error: unknown) =>
@@ -122,11 +120,10 @@ export class CpuTurns {
 
   #lasts(machines: readonly Running[]): boolean[] {
     for (const machine of machines) machine.spared = this.#now() - machine.since < NEW_MS;
-    this.#doubted += 1;
-    const doubted = this.#doubted % DOUBT_LOOKS === 0 ? whoIsDoubted(machines) : undefined;
-    if (doubted !== undefined) Object.assign(machines[doubted] ?? {}, UNKNOWN);
-    const wanted = machines.reduce((sum, { cpus }) => sum + cpus, 0);
-    return whoComesLast(machines, this.#options.host.count / wanted);
+    this.#busyLooks += 1;
+    const doubted = this.#busyLooks % DOUBT_LOOKS === 0 ? machines[whoIsDoubted(machines) ?? -1] : undefined;
+    if (doubted !== undefined) Object.assign(doubted, UNKNOWN, { doubted: this.#busyLooks });
+    return whoComesLast(machines, this.#options.host.count);
   }
 
   /** When the first minute of a machine that runs now began. */
@@ -145,12 +142,8 @@ export class CpuTurns {
     const times = await this.#options.threadTimes(id);
     const at = this.#now();
     if (times === undefined) return;
-    const passedMs = at - running.at;
-    // What it had while nobody looked says nothing about now.
-    if (running.times === undefined || passedMs <= 0 || passedMs > LOOK_MS * CALM_LOOKS)
-      Object.assign(running, UNKNOWN);
-    else {
-      const newest = shareSince(running.times, times, { passedMs, cpus: running.cpus });
+    if (running.times !== undefined && at > running.at) {
+      const newest = shareSince(running.times, times, at - running.at);
       running.looks += 1;
       const counts = Math.max(NEWEST, 1 / running.looks);
       running.ran += (newest.ran - running.ran) * counts;
@@ -161,10 +154,15 @@ export class CpuTurns {
 
   async #take(id: string, running: Running, last: boolean): Promise<void> {
     if ((running.known && running.last === last) || this.#running.get(id) !== running) return;
-    running.refused = !(await this.#options.comeLast(id, last));
-    running.known = true;
-    running.last = last && !running.refused;
-    // It has begun to sleep meanwhile, and the one that noticed may have been overtaken.
-    if (this.#running.get(id) !== running && last) await this.#options.comeLast(id, false);
+    // Until it has been done: half-way, it may be anything.
+    running.known = false;
+    try {
+      running.refused = !(await this.#options.comeLast(id, last));
+      running.known = true;
+      running.last = last && !running.refused;
+    } finally {
+      // It has begun to sleep meanwhile, and the one that noticed may have been overtaken.
+      if (this.#running.get(id) !== running && last) await this.#options.comeLast(id, false);
+    }
   }
 }

@@ -1,6 +1,5 @@
 /** Machines that compete for the CPUs of a busy host. Real rules, fake hypervisor. */
 import { beforeEach, expect, test } from "vitest";
-import { SMALL } from "../../../platform/test/helpers/fake-world.ts";
 import { CpuTurns, NEW_AGAIN_MS, NEW_MS } from "../../src/cpu/turns.ts";
 import { shopForEach } from "../shop.ts";
 
@@ -163,8 +162,8 @@ test("where the host does not let the platform, it asks no more; what fails is t
       return false;
     },
   });
-  turns.follow({ id: "forbidden", state: "running", config: SMALL });
-  turns.follow({ id: "fails", state: "running", config: SMALL });
+  turns.follow({ id: "forbidden", state: "running" });
+  turns.follow({ id: "fails", state: "running" });
   turns.close();
   await turns.look();
   await turns.look();
@@ -184,9 +183,9 @@ test("the platform looks by itself", async () => {
     threadTimes: async () => undefined,
     comeLast: async () => true,
   });
-  turns.follow({ id: "one", state: "running", config: SMALL });
+  turns.follow({ id: "one", state: "running" });
   await expect.poll(() => looked).toBeGreaterThan(0);
-  turns.follow({ id: "one", state: "stopped", config: SMALL });
+  turns.follow({ id: "one", state: "stopped" });
   looked = 0;
   await turns.look();
   expect(looked).toBe(1);

@@ -6,6 +6,7 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import { failureReason, run } from "@hibernaut/lib/exec";
 import type { Settings } from "@hibernaut/settings";
 import { JAIL_LAUNCHER } from "@hibernaut/settings/places";
+import { shareAmongThreads } from "../come-last.ts";
 import { launcherArguments } from "./arguments.ts";
 import { Cgroups } from "./cgroups.ts";
 import { findProgram, hostPlaces } from "./host-places.ts";
@@ -34,9 +35,13 @@ type JailOptions = Pick<Settings, "jail" | "jailFirstUid" | "qemu" | "dataDir"> 
 
 /** Rejects with `failed_precondition` when the settings require a jail and this host does not allow a whole one. */
 export async function findJail(options: JailOptions): Promise<FoundJail> {
-  if (options.jail === "off")
-    return { found: "none, as set by HIBERNAUT_JAIL", lacks: ["QEMU runs with the rights of the platform"] };
-  const found = await tryJail(options);
+  const found: FoundJail =
+    options.jail === "off"
+      ? { found: "none, as set by HIBERNAUT_JAIL", lacks: ["QEMU runs with the rights of the platform"] }
+      : await tryJail(options);
+  // Before the first of them starts.
+  if (options.look !== true && found.jail?.hasGroups !== true) await shareAmongThreads();
+  if (options.jail === "off") return found;
   if (options.jail === "auto" || found.lacks.length === 0) return found;
   throw new HibernautError(
     "failed_precondition",

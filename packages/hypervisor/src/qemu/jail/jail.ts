@@ -126,6 +126,11 @@ export class Jail {
     };
   }
 
+  /** Whether each machine has a control group. */
+  get hasGroups(): boolean {
+    return this.#settings.cgroups !== undefined;
+  }
+
   /** Returns the control group of a VMM that an earlier platform started. */
   async cgroupOf(pid: number): Promise<string | undefined> {
     return this.#settings.cgroups?.of(pid);
